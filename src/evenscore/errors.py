@@ -6,6 +6,7 @@ A message is one sentence: what is wrong, where, and what to do. The command lin
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from os import PathLike
 
 __all__ = ["EvenscoreError", "FileError", "InputError", "quoted"]
@@ -39,11 +40,7 @@ class FileError(EvenscoreError):
         super().__init__(f"{where}: {problem}")
 
     def __reduce__(self) -> tuple[object, ...]:  # errors travel between the processes of a cluster
-        return _file_error, (self.path, self.problem, self.line, self.part)
-
-
-def _file_error(path: str, problem: str, line: int | None, part: str | None) -> FileError:
-    return FileError(path, problem, line=line, part=part)
+        return partial(FileError, line=self.line, part=self.part), (self.path, self.problem)
 
 
 def quoted(values: Iterable[object], most: int = 3) -> str:

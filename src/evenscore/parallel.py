@@ -49,11 +49,9 @@ def run_blocks(work: Callable[[slice], object], n_rows: int, row_size: int, bloc
 @lru_cache(maxsize=1)
 def _pool(_process: int) -> ThreadPoolExecutor:
     # One pool per process: a pool that was made before a fork has no threads in the child.
-    return ThreadPoolExecutor(thread_count(), thread_name_prefix="evenscore", initializer=_mark_busy)
-
-
-def _mark_busy() -> None:
-    _inside.busy = True
+    return ThreadPoolExecutor(
+        thread_count(), thread_name_prefix="evenscore", initializer=setattr, initargs=(_inside, "busy", True)
+    )
 
 
 @contextmanager

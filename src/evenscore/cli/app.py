@@ -47,6 +47,8 @@ COMMANDS = {
 FAILED, WRONG_USE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141  # exit codes
 _HELP_ALL = "--help-all"
 Click = Any  # objects of click, which typer brings along without a name of theirs
+#: Options of `convert` by the arguments of `files.read` that messages name in backticks.
+_READING = {name: f"--{name}" for name in ("missing", "infinite", "duplicates")} | {"format": "--from"}
 _NORM_OPTIONS = {"topk": "as:top_k=300", "topn": "as:top_k=300", "droptop": "as:drop_top=5", "dim": "lgsm:dim=2"}
 
 
@@ -80,6 +82,16 @@ class _Command(TyperCommand):
             text = f"More options, see {_HELP_ALL}: {names}"
             formatter.write("\n" + textwrap.fill(text, formatter.width, break_on_hyphens=False) + "\n")
 
+    def _as_option(self, found: re.Match[str]) -> str:
+        """Return an argument that a message has in backticks as an option; one of reading is there in 'convert'."""
+        named = {param.name: param.opts[0] for param in self.params} | dict(self.arguments)
+        value, reading = found[2] and f" {found[2]}", _READING.get(found[1], "")
+        if any(reading in param.opts for param in self.params):
+            named[found[1]] = reading
+        if found[1] not in named and reading and value:
+            return f"'evenscore convert {reading}{value}'"
+        return named.get(found[1], found[1]) + (value or "")
+
     def invoke(self, ctx: Click) -> Click:
         """Run the command.
 
@@ -90,23 +102,25 @@ class _Command(TyperCommand):
             sys.stdout.flush()
             return
         except EvenscoreError as error:
-            named = {param.name: param.opts[0] for param in self.params} | dict(self.arguments)
-            code, message = WRONG_USE, re.sub(r"`(\w+)`", lambda found: named.get(found[1], found[1]), str(error))
+            cause: BaseException = error
+            code, message = WRONG_USE, re.sub(r"`(\w+)`(?:='?(\w+)'?)?", self._as_option, str(error))
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes on its way out
             raise typer.Exit(PIPE_CLOSED) from None
-        except MemoryError:
+        except MemoryError as error:
+            cause = error
             code, message = FAILED, "there is not enough memory; use smaller files, or float32 scores in a zarr store"
         except Exception as error:
             if type(error).__module__.startswith(("typer", "click")):  # errors of use, and the end of a command
                 raise
+            cause = error
             code, message = FAILED, f"unexpected {type(error).__name__}: {error}; EVENSCORE_DEBUG=1 shows where"
             if type(error).__name__ == "KilledWorker":
                 message = "a worker died again and again, most likely of too little memory; raise --memory-limit"
         if os.environ.get("EVENSCORE_DEBUG") == "1":
-            traceback.print_exc()
+            traceback.print_exception(cause)
         printable = "".join(one if one.isprintable() else repr(one)[1:-1] for one in message)
         typer.echo(f"error: {printable}", err=True)
         raise typer.Exit(code)

@@ -102,11 +102,12 @@ class ScoreBlocks:
         rows = rows if rows is None or cohort_enroll_speakers is None else rows.with_speakers(cohort_enroll_speakers)
         cols = cols if cols is None or cohort_test_speakers is None else cols.with_speakers(cohort_test_speakers)
         if enroll is not None and cols is not None:
-            enroll = _aligned(enroll, trials.enroll, cols, "enroll")
+            enroll = enroll.align(trials.enroll, cols, "`enroll`")
         if test is not None and rows is not None:
-            test = _aligned(test, rows, trials.test, "test")
+            test = test.align(rows, trials.test, "`test`")
         if cohort is not None and rows is not None and cols is not None:
-            cohort = _aligned(cohort, rows.take(slice(cohort.shape[0])), cols.take(slice(cohort.shape[1])), "cohort")
+            inner_rows, inner_cols = rows.take(slice(cohort.shape[0])), cols.take(slice(cohort.shape[1]))
+            cohort = cohort.align(inner_rows, inner_cols, "`cohort`")
         if cohort_labels is None and cohort is not None:
             known = cohort.enroll.speakers is not None and cohort.test.speakers is not None
             cohort_labels = Labels.from_speakers(cohort.enroll, cohort.test) if known else None
@@ -196,13 +197,6 @@ def _cohort_side(cohort: Side | None, block: Side | None, labels: Any, what: str
     speakers = np.concatenate([side.speakers, more.speakers]) if known else None
     columns = {name: [*side.columns[name], *more.columns[name]] for name in side.columns.keys() & more.columns.keys()}
     return Side(np.concatenate([side.ids, more.ids]), speakers, columns)
-
-
-def _aligned(block: ScoreMatrix, enroll: Side, test: Side, name: str) -> ScoreMatrix:
-    try:
-        return block.align(enroll, test)
-    except InputError as error:
-        raise InputError(f"block `{name}`: {error}") from None
 
 
 def _labels_of(block: ScoreMatrix | None, labels: Labels | TrialList, name: str) -> Labels:

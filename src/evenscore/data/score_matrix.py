@@ -150,11 +150,11 @@ class ScoreMatrix(Pairs):
         cols = None if test_ids is None else self.test.positions(test_ids, "test", "the scores", self.enroll)
         return self.take(rows, cols)
 
-    def align(self, enroll: Side, test: Side) -> ScoreMatrix:
-        """Return the scores in the order of these sides, which may be a part of the matrix."""
+    def align(self, enroll: Side, test: Side, where: str = "the scores") -> ScoreMatrix:
+        """Return the scores in the order of these sides, which may be a part of the matrix; an error says ``where``."""
         same_rows, same_cols = self.enroll.same_ids(enroll), self.test.same_ids(test)
-        rows = None if same_rows else self.enroll.positions(enroll.ids, "enrolment", "the scores", self.test)
-        cols = None if same_cols else self.test.positions(test.ids, "test", "the scores", self.enroll)
+        rows = None if same_rows else self.enroll.positions(enroll.ids, "enrolment", where, self.test)
+        cols = None if same_cols else self.test.positions(test.ids, "test", where, self.enroll)
         found = self.take(rows, cols)
         return ScoreMatrix.trusted(found.scores, enroll.completed_by(found.enroll), test.completed_by(found.test))
 

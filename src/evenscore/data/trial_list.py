@@ -220,7 +220,9 @@ class TrialList(Pairs):
             return NotImplemented
         mine, theirs = ({"scores": one.scores, "labels": one.labels, **one.columns} for one in (self, other))
         ordered = len(self) == len(other) and np.array_equal(self.find(other), np.arange(len(self)))
-        return ordered and mine.keys() == theirs.keys() and all(_same(mine[name], theirs[name]) for name in mine)
+        if not ordered or mine.keys() != theirs.keys() or any((mine[n] is None) != (theirs[n] is None) for n in mine):
+            return False
+        return all(np.array_equal(mine[n], theirs[n], equal_nan=True) for n in mine if mine[n] is not None)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -237,10 +239,6 @@ class TrialList(Pairs):
         if len(array) != len(self):
             raise InputError(f"{what} has {len(array)} values, but there are {len(self)} trials")
         return array
-
-
-def _same(one: npt.NDArray[Any] | None, two: npt.NDArray[Any] | None) -> bool:
-    return one is two if one is None or two is None else np.array_equal(one, two, equal_nan=True)
 
 
 def encode_ids(ids: IdsLike, what: str) -> tuple[Side, Codes]:

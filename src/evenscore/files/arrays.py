@@ -18,6 +18,7 @@ import os
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ __all__ = [
 Array = npt.NDArray[Any]
 
 _COLUMN = "measure:"
+_open_npy = partial(np.load, mmap_mode="r", allow_pickle=False)
 #: What other programs call these arrays; our own names come first.
 _NAMES = {
     "scores": ("scores", "score_mat", "scoremat"),
@@ -210,10 +212,6 @@ class StoredScores:
         size = min(rows, max(self.shape[0], 1)), min(cols, max(self.shape[1], 1))
         name = f"scores-{tokenize(self.path, self.shape, size, changed)}"
         return da.from_array(self, size, name=name, inline_array=True, asarray=False, meta=np.empty((0, 0), self.dtype))
-
-
-def _open_npy(path: str) -> Array:
-    return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
 def read_npy(path: PathLike, format: str, options: ReadOptions) -> ScoreMatrix | Embeddings:

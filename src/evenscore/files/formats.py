@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
 from evenscore.data.embeddings import Embeddings
@@ -59,8 +58,8 @@ class Format:
     name: str
     kinds: tuple[Kind, ...]  #: what it can hold
     layout: str  #: one line for people: the columns, or what the file contains
-    reader: str  #: ``module.function``, called with (path, name of the format, ReadOptions)
-    writer: str | None  #: ``module.function``, called with (table, path, name of the format); None: it is only read
+    reader: str  #: ``module:function``, called with (path, name of the format, ReadOptions)
+    writer: str | None  #: ``module:function``, called with (table, path, name of the format); None: it is only read
     extensions: tuple[str, ...] = ()  #: names of files that suggest it
 
 
@@ -68,8 +67,8 @@ _SCORES: tuple[Kind, ...] = ("scores",)
 _BOTH: tuple[Kind, ...] = ("scores", "trials")
 _ALL: tuple[Kind, ...] = ("scores", "trials", "embeddings")
 _VECTORS: tuple[Kind, ...] = ("embeddings",)
-_TEXT = ("text_reader.read", "text.write")
-_MAP = ("speakers.read_map", "speakers.write_map")
+_TEXT = ("text_reader:read", "text:write")
+_MAP = ("speakers:read_map", "speakers:write_map")
 
 _BINARY = (".mat", ".pkl", ".pt")  # not written, but not text either
 _DEFAULTS: dict[Kind | None, str] = {"speakers": "utt2spk", "embeddings": "npz"}  # of other names of files; else kaldi
@@ -90,21 +89,21 @@ FORMATS: dict[str, Format] = {each.name: each for each in (
     Format("utt2spk", ("speakers",), "utterance speaker", *_MAP, ("utt2spk",)),
     Format("spk2utt", ("speakers",), "speaker utterance utterance ...", *_MAP, ("spk2utt",)),
     Format("npz", _ALL, "NumPy archive: scores, enroll_ids, test_ids [enroll_index, test_index, labels]; or embeddings",
-           "arrays.read_npz", "arrays.write_npz", (".npz",)),
+           "arrays:read_npz", "arrays:write_npz", (".npz",)),
     Format("npy", ("scores", "embeddings"), "NumPy matrix; ids in name.enroll_ids and name.test_ids, or in name.ids",
-           "arrays.read_npy", "arrays.write_npy", (".npy",)),
+           "arrays:read_npy", "arrays:write_npy", (".npy",)),
     Format("zarr", _ALL, "zarr directory with the arrays of npz, in chunks (needs evenscore[zarr])",
-           "zarr.read", "zarr.write", (".zarr",)),
+           "zarr:read", "zarr:write", (".zarr",)),
     Format("parquet", _ALL, "enroll, test, score, label and further numbers; or id, embedding, speaker",
-           "parquet.read", "parquet.write", (".parquet", ".pq")),
+           "parquet:read", "parquet:write", (".parquet", ".pq")),
     Format("bosaris", _ALL, "HDF5: Scores, Ndx or Key of BOSARIS, SIDEKIT, DCA-PLDA, PyBOSARIS; or embeddings, ids",
-           "hdf5.read", "hdf5.write", (".h5", ".hdf5")),
-    Format("bosaris-old-key", _BOTH, "the same with target_mask and nontarget_mask", "hdf5.read", "hdf5.write"),
-    Format("kaldi-ark", _VECTORS, "Kaldi's archive of vectors", "kaldi.read_ark", "kaldi.write", (".ark",)),
-    Format("kaldi-ark-text", _VECTORS, "the same as text: id  [ 0.5 1.5 ]", "kaldi.read_ark", "kaldi.write"),
-    Format("kaldi-scp", _VECTORS, "id file.ark:offset, and the archive", "kaldi.read_scp", "kaldi.write", (".scp",)),
+           "hdf5:read", "hdf5:write", (".h5", ".hdf5")),
+    Format("bosaris-old-key", _BOTH, "the same with target_mask and nontarget_mask", "hdf5:read", "hdf5:write"),
+    Format("kaldi-ark", _VECTORS, "Kaldi's archive of vectors", "kaldi:read_ark", "kaldi:write", (".ark",)),
+    Format("kaldi-ark-text", _VECTORS, "the same as text: id  [ 0.5 1.5 ]", "kaldi:read_ark", "kaldi:write"),
+    Format("kaldi-scp", _VECTORS, "id file.ark:offset, and the archive", "kaldi:read_scp", "kaldi:write", (".scp",)),
     Format("speaker-table", ("speakers",), "a header such as id,speaker and further columns; commas or tabs",
-           "speakers.read_table", None),
+           "speakers:read_table", None),
 )}
 # fmt: on
 
@@ -115,7 +114,7 @@ _KALDI = {"kaldi-ark": re.compile(rb"\S+\s+(\0B|\[\s)"), "kaldi-scp": re.compile
 # Python's pickles of protocols 2 and later, and of protocol 0, which is text.
 _PICKLE = re.compile(rb"\x80[\x02-\x05]|\(?[dl]p0\n|c[\w.]+\n\w+\np0\n")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
-_ADVICE = "name the format: read it with format=NAME"
+_ADVICE = "name the format: read it with `format`=NAME"
 
 
 def find_format(name: str) -> Format:
@@ -238,7 +237,7 @@ def write(table: Table, path: PathLike, *, format: str | None = None) -> None:
     """
     found = output_format(path, kind_of(table), format)
     try:
-        _load(str(found.writer))(table, path, found.name)
+        resolve_name(f"evenscore.files.{found.writer}")(table, path, found.name)
     except InputError as error:
         raise FileError("<stdout>" if str(path) == "-" else path, str(error)) from None
 
@@ -274,22 +273,16 @@ def output_format(path: PathLike, kind: Kind | None, format: str | None = None) 
 def _read(path: PathLike, format: str | None, options: ReadOptions) -> Table:
     """Read a file, and refuse a table of another kind than that of the options."""
     if format is not None:
-        table = _load(find_format(format).reader)(path, format, options)
+        table = resolve_name(f"evenscore.files.{find_format(format).reader}")(path, format, options)
     else:
         with spooled(path) as local:
             name = sniff(local, options.kind)
-            table = _load(FORMATS[name].reader)(local, name, options)
+            table = resolve_name(f"evenscore.files.{FORMATS[name].reader}")(local, name, options)
     kind, expected = kind_of(table), options.kind
     if expected in (None, kind) or (expected == "trials" and kind == "scores"):  # with labels, scores are a key
         return table
     advice = ", or name the score column" if kind == "trials" else ""
     raise FileError(path, f"expected {expected}, but it holds {kind}; give a file of {expected}{advice}")
-
-
-def _load(name: str) -> Callable[..., Table]:
-    module, _, function = name.rpartition(".")
-    loaded: Callable[..., Table] = getattr(import_module(f"evenscore.files.{module}"), function)
-    return loaded
 
 
 def sniff(path: PathLike, kind: str | None = None) -> str:
@@ -360,7 +353,7 @@ def _line_format(sample: Sample, path: PathLike, kind: str | None) -> str:
     text = " ".join(next(row for row in sample.rows if len(row) == sample.width)[:8])
     saw = f"the lines have {sample.width} columns, such as {text[:80]!r}"
     if found:
-        raise FileError(path, f"{saw}, which can be {' or '.join(found)}; read it with format=NAME, one of them")
+        raise FileError(path, f"{saw}, which can be {' or '.join(found)}; read it with `format`=NAME, one of them")
     raise FileError(path, f"{saw}, which is no known format; {_ADVICE}", line=sample.numbers[0])
 
 
@@ -413,4 +406,4 @@ def _speakers_format(sample: Sample, path: PathLike) -> str:
         return "utt2spk"
     if all(b.startswith(a) for a, b in zip(first, second, strict=True)):
         return "spk2utt"
-    raise FileError(path, "this can be utt2spk as well as spk2utt; read it with format=NAME, one of them")
+    raise FileError(path, "this can be utt2spk as well as spk2utt; read it with `format`=NAME, one of them")

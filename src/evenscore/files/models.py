@@ -96,7 +96,7 @@ def read_model_and_info(path: PathLike) -> tuple[object, dict[str, object]]:
             record = json.loads(data, parse_constant=_refuse_constant)
         name, version = (record.pop(key, None) for key in ("format", "version"))
         if name not in _classes():
-            raise FileError(path, f"{name!r} is no format of models; known are {', '.join(_classes())}", part="format")
+            raise FileError(path, f"it is no model that is known (format {name!r}); give one that 'evenscore fit' wrote")
         if version != VERSION:
             raise FileError(path, f"it is {version!r}, but {VERSION} is known; train it again", part="version")
         info = dict(record.pop("info", None) or {})

@@ -8,7 +8,6 @@ Trials have one row each, with the columns of csv: ``enroll``, ``test``, and whe
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,8 +36,9 @@ def read(path: PathLike, format: str, options: ReadOptions) -> TrialList | Embed
             frame = pl.read_parquet(stream.read())
         except pl.exceptions.PanicException as error:  # which is no `Exception`
             raise FileError(path, f"it is damaged ({str(error).splitlines()[0]}); copy it again") from None
+        plain = {name.lower(): name for name in reversed(frame.columns)}
         enroll, test, score, label, identity, speaker = (
-            _named(frame, names)
+            next((plain[name] for name in names if name in plain), None)
             for names in (ENROLL_NAMES, TEST_NAMES, SCORE_NAMES, LABEL_NAMES, ID_NAMES, SPEAKER_NAMES)
         )
         score = options.score_column or score
@@ -63,11 +63,6 @@ def read(path: PathLike, format: str, options: ReadOptions) -> TrialList | Embed
         arrays |= {} if label is None else {"labels": _labels(frame[label])}
         arrays |= {f"measure:{one.name}": _numbers(one) for one in further if one.dtype.is_numeric()}
         return from_arrays(arrays, path, options)  # type: ignore[return-value]
-
-
-def _named(frame: pl.DataFrame, names: Sequence[str]) -> str | None:
-    plain = {name.lower(): name for name in reversed(frame.columns)}
-    return next((plain[name] for name in names if name in plain), None)
 
 
 def _texts(column: pl.Series) -> pl.Series:

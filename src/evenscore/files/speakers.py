@@ -34,7 +34,7 @@ def read_map(path: PathLike, format: str, options: ReadOptions) -> dict[str, str
                 problem = f"{utterance!r} has the speaker {speaker!r} here, but {before!r} in line {first}; keep one"
                 raise FileError(path, problem, line=number)
             if first != number and options.duplicates == "error":
-                problem = f"{utterance!r} is in line {first} already; remove it, or read it with duplicates='drop'"
+                problem = f"{utterance!r} is in line {first} already; remove it, or read it with `duplicates`='drop'"
                 raise FileError(path, problem, line=number)
     if not speakers:
         raise FileError(path, "the file is empty; there is nothing to read")

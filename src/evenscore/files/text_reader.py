@@ -240,7 +240,7 @@ class _Parser:
             raise ValueError(f"label {text!r} is not known; use target and nontarget, tgt and imp, 1 and 0")
         if not is_number:
             return bare
-        remedy = "drop the trial, or read it with missing='skip'"
+        remedy = "drop the trial, or read it with `missing`='skip'"
         if bare in tf.ABSENT:
             raise ValueError(f"score {text!r} is absent; {remedy}")
         if not tf.NUMBER.fullmatch(bare):
@@ -341,6 +341,6 @@ def _without_repeats(
     if options.duplicates == "drop" and same.all():
         return trials.select(is_first)
     at = int(np.argmin(same)) if options.duplicates == "drop" else 0
-    how = ("other values; keep one", "the same values; remove it, or read it with duplicates='drop'")[int(same[at])]
+    how = ("other values; keep one", "the same values; remove it, or read it with `duplicates`='drop'")[int(same[at])]
     problem = f"the trial {trials.pair(int(repeats[at]))} is in line {line_of(int(earlier[at]))} already, with {how}"
     raise FileError(path, problem, line=line_of(int(repeats[at])))
