@@ -103,7 +103,7 @@ def _scores_of(trials: TrialList, table: ScoreMatrix | TrialList) -> Floats:
     """Return the scores that a table has for listed trials; NaN for those that it does not have."""
     if table.rows is None:
         rows, cols = table.enroll.find(trials.enroll_ids)[trials.rows], table.test.find(trials.test_ids)[trials.cols]
-        return np.asarray(table.scores[rows, cols], np.float64)
+        return np.asarray(table.to_matrix().compute().scores[rows, cols], np.float64)
     at = trials.find(table.to_trials())
     return np.where(at < 0, np.nan, np.asarray(table.scores, np.float64)[at])
 
