@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_histograms", "plot_norm_effect", "plot_qq"]
 
-_MOST_QUANTILES = 400  # of a class that are drawn, beside the 20 at either end
-_MOST_TRIALS = 5000  # of a class that are drawn; of more, always the same ones at random
-_MOST_VECTORS = 2000  # points; more are drawn as a picture, or files would be large and slow
-
 
 def plot_histograms(
     scores: ScoresLike,
@@ -69,7 +65,7 @@ def plot_histograms(
         density = np.exp(-((curve - mean) ** 2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
         (drawn,) = ax.plot(curve, density, color=color, linestyle=line)
         entries.append((drawn, f"{name}, model"))
-    ax.set(xlabel="Score", ylabel="Density", xlim=(low, high), ylim=(0, 1.2 * ax.get_ylim()[1]))  # room for the legend
+    ax.set(xlabel="Score", ylabel="Density", xlim=(low, high), ylim=(0, 1.2 * ax.get_ylim()[1]))  # space for the legend
     legend(ax, entries, loc="upper center", ncols=2)
     return ax
 
@@ -98,15 +94,15 @@ def plot_qq(scores: ScoresLike, labels: LabelsLike = None, *, ax: Axes | None = 
     trials = as_points(scores, labels, merge=False)
     ax = new_axes(ax)
     entries: list[tuple[Artist, str]] = []
-    furthest = 1.0
+    most, furthest = 400, 1.0  # quantiles of a class, beside the 20 at either end; the outermost one
     for name, weight, count, color, _, marker in _by_class(trials, ax):
         some = np.flatnonzero((weight > 0) & np.isfinite(trials.score))
         values = trials.score[some].astype(np.float64)
         mean = np.average(values, weights=weight[some]) if some.size else 0.0
         deviation = np.sqrt(np.average((values - mean) ** 2, weights=weight[some])) if some.size else 1.0
         theory = ndtri((np.cumsum(weight) - weight / 2) / weight.sum())[some]  # the middle of each score's share
-        if some.size > _MOST_QUANTILES:
-            near = np.searchsorted(theory, np.linspace(theory[0], theory[-1], _MOST_QUANTILES)).clip(max=some.size - 1)
+        if some.size > most:
+            near = np.searchsorted(theory, np.linspace(theory[0], theory[-1], most)).clip(max=some.size - 1)
             shown = np.unique(np.concatenate([np.r_[:20, some.size - 20 : some.size], near]))
             theory, values = theory[shown], values[shown]
         (drawn,) = ax.plot(theory, (values - mean) / (deviation or 1.0), marker, color=color, markersize=3)
@@ -166,11 +162,11 @@ def plot_norm_effect(
     for name, label, at, marker in (("non-targets", NONTARGET, 1, "o"), ("targets", TARGET, 0, "^")):
         members = np.flatnonzero((key == label) & np.isfinite(x) & np.isfinite(y))
         shown, count = members, f"{members.size}"
-        if members.size > _MOST_TRIALS:
-            shown = np.random.default_rng(0).choice(members, _MOST_TRIALS, replace=False)
-            count = f"{_MOST_TRIALS} of {members.size}"
+        if members.size > 5000:  # always the same ones
+            shown = np.random.default_rng(0).choice(members, 5000, replace=False)
+            count = f"5000 of {members.size}"
         (drawn,) = ax.plot(x[shown], y[shown], marker, color=colours(ax)[at], markersize=3, alpha=0.5)
-        drawn.set(markeredgewidth=0, rasterized=shown.size > _MOST_VECTORS)
+        drawn.set(markeredgewidth=0, rasterized=shown.size > 2000)  # as vectors, files would be large and slow
         entries.append((drawn, f"{count} {name}"))
     rates = equal_error_rate(x, key), equal_error_rate(y, key)
     for draw, text, name, rate in zip(

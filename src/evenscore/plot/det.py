@@ -11,8 +11,8 @@ import numpy.typing as npt
 from evenscore.errors import InputError
 from evenscore.metrics import DetBand, Points, det_curve, detection_costs, eer, miss_rate_at
 from evenscore.metrics.costs import PointLike, as_operating_points
-from evenscore.metrics.points import LabelsLike
-from evenscore.plot.style import GREY, Floats, SystemsLike, legend, percent, start_figure
+from evenscore.metrics.points import Floats, LabelsLike
+from evenscore.plot.style import GREY, SystemsLike, legend, percent, start_figure
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -20,15 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RULE_OF_30", "det_limits", "plot_det", "probit", "probit_ticks"]
 
-_MOST_POINTS = 4000  # of a curve: finer steps cannot be seen
-_MARKERS = ("s", "^", "D", "v", "P", "X")  # of operating points; the dot is the EER
 RULE_OF_30 = 30  #: errors from which a rate is within 30 % of the truth with 90 % confidence
-# The usual ticks of DET plots; where they would be crowded, the first ones stay.
-_TICKS = (
-    *(0.01, 0.1, 0.4, 0.001, 0.0001, 0.00001, 0.05, 0.2, 0.02, 0.005, 0.8, 0.95, 0.99, 0.6, 0.9, 0.98),
-    *(0.002, 0.0005, 0.0002, 0.00005, 0.00002, 0.000005, 0.000002, 0.000001, 0.995, 0.998, 0.999),
-    *(0.3, 0.03, 0.5, 0.7, 0.07, 0.15, 0.04, 0.06, 0.08, 0.003, 0.007, 0.0003, 0.0007),
-)
 
 
 def plot_det(
@@ -71,8 +63,9 @@ def plot_det(
     low, high = det_limits([system.trials for system in systems])
     entries: list[tuple[Artist, str]] = []
     marks: dict[str, Artist] = {}
+    markers = ("s", "^", "D", "v", "P", "X")  # of operating points; the dot is the EER
     for name, trials, color, style, _ in systems:
-        rate, curve = eer(trials), det_curve(trials, most=_MOST_POINTS)
+        rate, curve = eer(trials), det_curve(trials, most=4000)  # finer steps cannot be seen
         (line,) = ax.plot(curve.p_fa, curve.p_miss, color=color, linestyle=style, zorder=3)
         entries.append((line, f"{name} (EER {percent(rate)})" if name else f"EER {percent(rate)}"))
         ax.plot(rate, rate, "o", color=color, markersize=5, zorder=4)
@@ -80,7 +73,7 @@ def plot_det(
             ends = bands[name].low, bands[name].high
             ax.fill_between(bands[name].p_fa, *ends, color=color, alpha=0.2, linewidth=0, zorder=1)
         for at, cost in enumerate(detection_costs(trials, points=places) if places else ()):
-            marker = _MARKERS[at % len(_MARKERS)]
+            marker = markers[at % len(markers)]
             (opened,) = ax.plot(cost.min_p_fa, cost.min_p_miss, marker, color=color, markersize=6, zorder=5)
             opened.set_markerfacecolor(ax.get_facecolor())
             ax.plot(cost.act_p_fa, cost.act_p_miss, marker, color=color, markersize=6, zorder=5)
@@ -128,21 +121,26 @@ def _set_probit_axes(ax: Axes, low: Floats, high: Floats) -> None:
     ax.set_xscale("function", functions=(probit, ndtr))
     ax.set_yscale("function", functions=(probit, ndtr))
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    ax.xaxis.set_major_locator(FixedLocator(probit_ticks(low[0], high[0], room=34 / (size.width * points))))
-    ax.yaxis.set_major_locator(FixedLocator(probit_ticks(low[1], high[1], room=15 / (size.height * points))))
+    ax.xaxis.set_major_locator(FixedLocator(probit_ticks(low[0], high[0], space=34 / (size.width * points))))
+    ax.yaxis.set_major_locator(FixedLocator(probit_ticks(low[1], high[1], space=15 / (size.height * points))))
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda rate, _: f"{100 * rate:.6g}"))
         axis.set_minor_locator(NullLocator())
     ax.set_aspect("equal", adjustable="box")
 
 
-def probit_ticks(low: float, high: float, *, room: float) -> list[float]:
-    """Return round rates between two others, at least the share ``room`` of the axis apart."""
+def probit_ticks(low: float, high: float, *, space: float) -> list[float]:
+    """Return the usual ticks of DET plots between two rates, at least the share ``space`` of the axis apart."""
     first, last = probit([low, high]).tolist()
     kept: dict[float, float] = {}
-    for rate in _TICKS:
+    ticks = (  # where they would be crowded, the first ones are kept
+        *(0.01, 0.1, 0.4, 0.001, 0.0001, 0.00001, 0.05, 0.2, 0.02, 0.005, 0.8, 0.95, 0.99, 0.6, 0.9, 0.98),
+        *(0.002, 0.0005, 0.0002, 0.00005, 0.00002, 0.000005, 0.000002, 0.000001, 0.995, 0.998, 0.999),
+        *(0.3, 0.03, 0.5, 0.7, 0.07, 0.15, 0.04, 0.06, 0.08, 0.003, 0.007, 0.0003, 0.0007),
+    )
+    for rate in ticks:
         place = float(probit(rate))
-        far = all(abs(place - other) >= room * (last - first) for other in kept.values())
+        far = all(abs(place - other) >= space * (last - first) for other in kept.values())
         if first - 1e-9 <= place <= last + 1e-9 and far:
             kept[rate] = place
     return sorted(kept)

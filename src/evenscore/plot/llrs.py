@@ -13,18 +13,8 @@ from evenscore.errors import InputError
 from evenscore.metrics import bayes_error_curve
 from evenscore.metrics.cllr import PriorCurve, cllr, ece_curve, min_cllr, posterior_probability
 from evenscore.metrics.costs import PointLike, as_operating_points
-from evenscore.metrics.points import LabelsLike, Points, hull_vertices
-from evenscore.plot.style import (
-    GREY,
-    Floats,
-    System,
-    SystemsLike,
-    colours,
-    legend,
-    percent,
-    start_figure,
-    visible_range,
-)
+from evenscore.metrics.points import Floats, LabelsLike, Points, hull_vertices
+from evenscore.plot.style import GREY, System, SystemsLike, colours, legend, percent, start_figure, visible_range
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -33,11 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["plot_bayes_error", "plot_ece", "plot_reliability", "plot_tippett"]
 
 _HIGHEST = 1.4  # above 1, decisions by the prior alone are better, and how much better matters little
-_MARKS = 8  # per curve, to tell systems apart in grey print
-_MOST_POINTS = 2000  # of a curve
-_MOST_BLOCKS = 20_000  # of scores from which bands are drawn
-_DRAWS = 200  # of the trials, for a band
-_BEYOND = 1e6  # stands for infinity, off every figure
 
 
 def plot_bayes_error(
@@ -103,7 +88,7 @@ def plot_ece(scores: SystemsLike, labels: LabelsLike = None, *, ax: Axes | None 
     names = [f"{one.name} ({cost})" if one.name else cost for one, cost in zip(systems, costs, strict=True)]
     highest = _draw_over_priors(ax, systems, curves, names, unit=math.log(10.0))
     ax.set(xlabel="Prior log-odds, base 10", ylabel="Empirical cross-entropy (bits)")
-    ax.set_ylim(0, min((1.25 + 0.1 * len(systems)) * highest or 1.0, _HIGHEST))  # with room for the legend
+    ax.set_ylim(0, min((1.25 + 0.1 * len(systems)) * highest or 1.0, _HIGHEST))  # with space for the legend
     return ax
 
 
@@ -116,7 +101,7 @@ def _draw_over_priors(
     entries: list[tuple[Artist, str]] = []
     for system, curve, name in zip(systems, curves, names, strict=True):
         marker = system.marker if len(systems) > 1 else ""
-        every = max(curve.log_odds.size // _MARKS, 1)
+        every = max(curve.log_odds.size // 8, 1)  # eight marks, to distinguish systems in grey print
         for rate, line in ((curve.actual, "-"), (curve.minimum, "--")):
             (drawn,) = ax.plot(curve.log_odds / unit, rate, color=system.color, linestyle=line, marker=marker)
             drawn.set(markersize=5, markevery=(every // 2, every))
@@ -171,7 +156,7 @@ def plot_tippett(
     ax.axvline(0, color=GREY, linewidth=0.8, zorder=0.9)
     low, high = visible_range(system.trials for system in systems)
     ax.set(xlim=(min(low, 0.0) / unit, max(high, 0.0) / unit), ylabel="Share of trials at or above")
-    ax.set(ylim=(0, 1.02 + 0.1 * len(entries)), yticks=np.linspace(0, 1, 6))  # with room for the legend
+    ax.set(ylim=(0, 1.02 + 0.1 * len(entries)), yticks=np.linspace(0, 1, 6))  # with space for the legend
     ax.set_xlabel("Likelihood ratio (log10)" if log10 else "Log-likelihood ratio")
     legend(ax, entries, loc="upper right")
     return ax
@@ -181,8 +166,8 @@ def _exceedance(score: npt.NDArray[np.floating], weight: npt.NDArray[np.number])
     """Return the finite scores of a class and the share at or above each; of many, at even steps of their rank."""
     share = np.cumsum(weight[::-1])[::-1] / weight.sum()
     shown = np.flatnonzero((weight > 0) & np.isfinite(score))
-    if shown.size > _MOST_POINTS:
-        shown = shown[np.linspace(0, shown.size - 1, _MOST_POINTS).astype(np.intp)]
+    if shown.size > 2000:
+        shown = shown[np.linspace(0, shown.size - 1, 2000).astype(np.intp)]
     return score[shown].astype(np.float64), share[shown]
 
 
@@ -214,7 +199,7 @@ def plot_reliability(
         raise InputError(f"p_target is {p_target}, but must lie between 0 and 1")
 
     def shown(llrs: Floats) -> Floats:
-        return np.clip(llrs, -_BEYOND, _BEYOND) if p_target is None else posterior_probability(llrs, p_target)
+        return np.clip(llrs, -1e6, 1e6) if p_target is None else posterior_probability(llrs, p_target)
 
     ax, systems = start_figure(scores, labels, ax)
     low, high = visible_range(system.trials for system in systems)
@@ -243,17 +228,17 @@ def plot_reliability(
 def _band(trials: Points, grid: Floats) -> Floats:
     """Return both ends of the LLRs that PAV gives at the scores of a grid, when trials are drawn with replacement."""
     rng = np.random.default_rng(0)
-    starts = np.unique(np.linspace(0, trials.score.size, _MOST_BLOCKS, endpoint=False).astype(np.intp))
+    starts = np.unique(np.linspace(0, trials.score.size, 20_000, endpoint=False).astype(np.intp))  # of blocks of scores
     score = trials.score[starts]
     target, nontarget = np.add.reduceat(trials.target, starts), np.add.reduceat(trials.nontarget, starts)
-    drawn = np.empty((_DRAWS, grid.size))
+    drawn = np.empty((200, grid.size))
     for row in drawn:
         t = rng.multinomial(trials.n_target, target / target.sum())
         n = rng.multinomial(trials.n_nontarget, nontarget / nontarget.sum())
         some = t + n > 0
         below = np.append(0, np.cumsum(t[some])), np.append(0, np.cumsum(n[some]))
         at = hull_vertices(*below)
-        with np.errstate(divide="ignore"):  # log(0) = -inf is meant
+        with np.errstate(divide="ignore"):  # log(0) = -inf is intended
             llr = np.log(np.diff(below[0][at]) / trials.n_target) - np.log(np.diff(below[1][at]) / trials.n_nontarget)
         row[:] = llr[np.searchsorted(score[some][at[:-1]], grid, side="right").clip(1) - 1]
     return np.quantile(drawn, [0.025, 0.975], axis=0, method="nearest")  # between infinite ones is no number

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from evenscore.errors import EvenscoreError, InputError
 from evenscore.metrics.points import LabelsLike, Points, ScoresLike, as_points
@@ -20,16 +19,20 @@ if TYPE_CHECKING:
 __all__ = ["GREY", "System", "SystemsLike", "colours", "figure_style", "legend", "new_axes", "start_figure"]
 
 SystemsLike: TypeAlias = "ScoresLike | Mapping[str, ScoresLike]"
-Floats = npt.NDArray[np.float64]
 Location = Literal["best", "upper left", "upper center", "upper right"]
+GREY = "#7F7F7F"  #: for what belongs to no system; visible on a white and on a dark background
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart: those that stand out on white, and on black.
-_ON_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_ON_DARK = ("#56B4E9", "#E69F00", "#2BC29A", "#E9A5CB", "#F0E442", "#FF8A4C", "#FFFFFF")
-_TAIL = 5e-4  # share of a class that may lie beyond either end of a figure
-GREY = "#7F7F7F"  #: for what belongs to no system; visible on both grounds
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-_LINES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
+
+class System(NamedTuple):
+    """A system in a figure; one that is drawn alone has the empty name."""
+
+    name: str
+    trials: Points
+    color: str
+    line: Any  #: as matplotlib's linestyle
+    marker: str
+
+
 _STYLE: Any = {
     "figure.figsize": (5.2, 4.4),
     "figure.constrained_layout.use": True,
@@ -43,19 +46,9 @@ _STYLE: Any = {
 }
 
 
-class System(NamedTuple):
-    """A system in a figure; one that is drawn alone has the empty name."""
-
-    name: str
-    trials: Points
-    color: str
-    line: Any  #: as matplotlib's linestyle
-    marker: str
-
-
 @contextmanager
 def figure_style(*, dark: bool = False) -> Iterator[None]:
-    """Draw on white or on a dark ground, whatever the user's settings of matplotlib are.
+    """Draw on a white or a dark background, whatever the user's settings of matplotlib are.
 
     Examples
     --------
@@ -71,7 +64,7 @@ def figure_style(*, dark: bool = False) -> Iterator[None]:
 
 
 def new_axes(ax: Axes | None) -> Axes:
-    """Return the axes, or those of a new figure in our style, on the ground that the user has chosen."""
+    """Return the axes, or those of a new figure in our style, on the background that the user has chosen."""
     if ax is not None:
         return ax
     import matplotlib
@@ -82,10 +75,12 @@ def new_axes(ax: Axes | None) -> Axes:
 
 
 def colours(ax: Axes) -> tuple[str, ...]:
-    """Return colours that stand out on the ground of the axes."""
+    """Return the colours of Okabe and Ito, safe for colour-blind readers, that contrast with the background."""
     from matplotlib.colors import to_rgb
 
-    return _ON_DARK if np.dot(to_rgb(ax.get_facecolor()), (0.3, 0.6, 0.1)) < 0.5 else _ON_LIGHT
+    if np.dot(to_rgb(ax.get_facecolor()), (0.3, 0.6, 0.1)) < 0.5:
+        return ("#56B4E9", "#E69F00", "#2BC29A", "#E9A5CB", "#F0E442", "#FF8A4C", "#FFFFFF")
+    return ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 
 def start_figure(
@@ -96,25 +91,25 @@ def start_figure(
     named = {str(name): system for name, system in scores.items()} if isinstance(scores, Mapping) else {"": scores}
     if not named:
         raise InputError("there is no system to draw; give at least one")
-    systems = []
+    systems, lines, markers = [], ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1))), ("o", "s", "^", "D", "v", "P", "X")
     for at, (name, system) in enumerate(named.items()):
         try:
             trials = as_points(system, None if isinstance(system, Points) else labels, **how)
         except InputError as error:
             raise InputError(f"system {name!r}: {error}" if name else str(error)) from None
-        systems.append(System(name, trials, "", _LINES[at % len(_LINES)], _MARKERS[at % len(_MARKERS)]))
+        systems.append(System(name, trials, "", lines[at % len(lines)], markers[at % len(markers)]))
     ax = new_axes(ax)
     palette = colours(ax)
     return ax, [one._replace(color=palette[at % len(palette)]) for at, one in enumerate(systems)]
 
 
 def literal(text: Text, content: str) -> None:
-    """Show a text that a user gave as it stands: dollars and backslashes are no formulas."""
+    """Set a text that a user has given, without reading dollars and backslashes as formulas."""
     text.set(parse_math=False, usetex=False, text=content)
 
 
 def legend(ax: Axes, entries: Sequence[tuple[Artist, str]], *, loc: Location = "best", ncols: int = 1) -> None:
-    """Give the axes a legend whose texts are shown as they stand, even those that begin with an underscore."""
+    """Add a legend whose texts are shown literally, even those that begin with an underscore."""
     made = ax.legend([handle for handle, _ in entries], ["-"] * len(entries), loc=loc, ncols=ncols)
     for text, (_, name) in zip(made.get_texts(), entries, strict=True):
         literal(text, name)
@@ -127,14 +122,14 @@ def percent(rate: float) -> str:
 
 
 def visible_range(all_trials: Iterable[Points]) -> tuple[float, float]:
-    """Return a range that shows nearly all finite scores, so that a few far ones do not squeeze the rest."""
+    """Return a range that shows all finite scores but 0.05 % at either end of each class."""
     ends = []
     for trials in all_trials:
         for weight in (trials.target, trials.nontarget):
             finite = np.isfinite(trials.score) & (weight > 0)
             if finite.any():
                 below = np.cumsum(weight[finite]) / weight[finite].sum()
-                at = np.searchsorted(below, [_TAIL, 1 - _TAIL], side="right").clip(max=below.size - 1)
+                at = np.searchsorted(below, [5e-4, 1 - 5e-4], side="right").clip(max=below.size - 1)
                 ends.append(trials.score[finite][at])
     low, high = (float(np.min(ends)), float(np.max(ends))) if ends else (-1.0, 1.0)
     margin = 0.03 * (high - low) or max(abs(low), 1.0) / 2

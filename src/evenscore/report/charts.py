@@ -11,24 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenscore.comparison.record import Comparison
 from evenscore.metrics import as_points, bayes_error_curve, det_curve, eer
+from evenscore.metrics.points import Floats
 from evenscore.plot.det import RULE_OF_30, det_limits, probit, probit_ticks
 from evenscore.plot.style import percent
 
 __all__ = ["Chart", "Curve", "Look", "bayes_chart", "det_chart", "histogram_charts", "looks"]
 
-Floats = npt.NDArray[np.float64]
-LOG_ODDS = np.linspace(-8, 8, 161)  #: priors of the Bayes error rates
-_MOST_POINTS = 400  # of a DET curve
-_BINS = 72
-_TAIL = 0.001  # share of a class that may lie beyond either end of a histogram
-_HIGHEST = 1.4  # Bayes error rate; above 1, how much worse than no system matters little
-_COLOURS = 9  # beside that of the raw scores
-_CLASSES = ("nontarget", "target")  # in the style sheet
-_DASHES = ("", "8 3", "2 3", "8 3 2 3")
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76, 16, 16, 66  # margins of a chart
 
 
@@ -84,14 +76,14 @@ class _Frame:
     width: float
     height: float
 
-    def place(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Floats, Floats]:
+    def place(self, x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
         """Return places from the left and from the top, to tenths of a unit."""
         across = (np.asarray(x) - self.x[0]) / (self.x[1] - self.x[0])
         down = (self.y[1] - np.asarray(y)) / (self.y[1] - self.y[0])
         left = _LEFT + (self.width - _LEFT - _RIGHT) * across
         return np.round(left, 1), np.round(_TOP + (self.height - _TOP - _BOTTOM) * down, 1)
 
-    def path(self, x: npt.ArrayLike, y: npt.ArrayLike) -> str:
+    def path(self, x: ArrayLike, y: ArrayLike) -> str:
         """Return a line through points, as SVG writes it."""
         across, down = self.place(x, y)
         return "M" + "L".join(f"{a:g} {b:g}" for a, b in zip(across.tolist(), down.tolist(), strict=True))
@@ -131,12 +123,12 @@ def looks(comparison: Comparison) -> list[Look]:
     """Give each method its look: the raw scores are grey, the recommended one has the first colour."""
     use = comparison.best.name if comparison.verdict.use == "raw" else comparison.verdict.use
     names = [use, *(method.name for method in comparison.methods if method.name not in (use, "raw"))]
-    found = []
+    found, n_colours, dashes = [], 9, ("", "8 3", "2 3", "8 3 2 3")  # as in the style sheet, which has grey as well
     for method in comparison.methods:
         at = -1 if method.name == "raw" else names.index(method.name)
         shown = at <= 0 or method is comparison.best
-        dash = "" if at < 0 else _DASHES[at % len(_DASHES)]
-        found.append(Look(method.name, 1 + at % _COLOURS if at >= 0 else 0, dash, at == 0, shown))
+        dash = "" if at < 0 else dashes[at % len(dashes)]
+        found.append(Look(method.name, 1 + at % n_colours if at >= 0 else 0, dash, at == 0, shown))
     return found
 
 
@@ -148,12 +140,12 @@ def det_chart(comparison: Comparison, systems: Sequence[Look]) -> Chart:
     across = 720 - _LEFT - _RIGHT
     down = round(min(max(across * (top - bottom) / (right - left), 320), 900))
     frame = _Frame((left, right), (bottom, top), 720, down + _TOP + _BOTTOM)
-    curves = []
+    curves, most = [], 400  # points of a curve
     for number, (look, points) in enumerate(zip(systems, trials, strict=True)):
         curve, rate = det_curve(points), eer(points)
         x, y = probit(np.clip(curve.p_fa, low[0] / 2, 1)), probit(np.clip(curve.p_miss, low[1] / 2, 1))
-        steps = np.linspace(y[0] - x[0], y[-1] - x[-1], _MOST_POINTS)  # y - x never falls along the curve
-        keep = np.unique(np.searchsorted(y - x, steps)) if x.size > _MOST_POINTS else np.arange(x.size)
+        steps = np.linspace(y[0] - x[0], y[-1] - x[-1], most)  # y - x never falls along the curve
+        keep = np.unique(np.searchsorted(y - x, steps)) if x.size > most else np.arange(x.size)
         a, b = frame.place(probit(rate), probit(rate))
         values = [100 * curve.p_miss[keep], 100 * curve.p_fa[keep], curve.threshold[keep]]
         curves.append(
@@ -169,8 +161,8 @@ def det_chart(comparison: Comparison, systems: Sequence[Look]) -> Chart:
         )
     ticks, fine = (
         tuple(
-            {float(probit(rate)): f"{100 * rate:g}" for rate in probit_ticks(low[k], high[k], room=room / closer)}
-            for k, room in ((0, 64 / across), (1, 34 / down))
+            {float(probit(rate)): f"{100 * rate:g}" for rate in probit_ticks(low[k], high[k], space=space / closer)}
+            for k, space in ((0, 64 / across), (1, 34 / down))
         )
         for closer in (1, 4)
     )
@@ -182,9 +174,11 @@ def det_chart(comparison: Comparison, systems: Sequence[Look]) -> Chart:
 
 def bayes_chart(comparison: Comparison, systems: Sequence[Look]) -> Chart:
     """Return actual (full line) and minimum (dashed) normalized Bayes error rates over the prior log-odds."""
-    found = [bayes_error_curve(one.llrs, comparison.labels, log_odds=LOG_ODDS) for one in comparison.methods]
-    highest = max(float(np.max(curve.actual[np.abs(LOG_ODDS) <= 7])) for curve in found)
-    frame = _Frame((-8.0, 8.0), (0.0, min(max(1.05 * highest, 1.08), _HIGHEST)), 720, 440)
+    log_odds = np.linspace(-8, 8, 161)
+    found = [bayes_error_curve(one.llrs, comparison.labels, log_odds=log_odds) for one in comparison.methods]
+    highest = max(float(np.max(curve.actual[np.abs(log_odds) <= 7])) for curve in found)
+    highest = min(max(1.05 * highest, 1.08), 1.4)  # above 1, how much worse than no system matters little
+    frame = _Frame((-8.0, 8.0), (0.0, highest), 720, 440)
     curves = []
     for number, (look, curve) in enumerate(zip(systems, found, strict=True)):
         for kind, rates, dash in (("actual", curve.actual, ""), ("minimum", curve.minimum, "6 4")):
@@ -193,9 +187,9 @@ def bayes_chart(comparison: Comparison, systems: Sequence[Look]) -> Chart:
                     system=number,
                     name=f"{look.name}, {kind}",
                     css=f"stroke-{look.colour}{' strong' * (look.used and kind == 'actual')}",
-                    path=frame.path(LOG_ODDS, np.minimum(rates, 2 * frame.y[1])),
+                    path=frame.path(log_odds, np.minimum(rates, 2 * frame.y[1])),
                     dash=dash,
-                    values=_json([LOG_ODDS, rates]),
+                    values=_json([log_odds, rates]),
                 )
             )
     points = [-point.threshold for point in comparison.settings.points if abs(point.threshold) < 8]
@@ -208,18 +202,18 @@ def bayes_chart(comparison: Comparison, systems: Sequence[Look]) -> Chart:
 
 def histogram_charts(comparison: Comparison) -> list[Chart]:
     """Return a histogram of the normalized scores of each method, non-targets and targets, each with area 1."""
-    charts = []
+    charts, classes = [], ("nontarget", "target")  # in the style sheet
     for method in comparison.methods:
         finite = np.isfinite(method.scores)
         sides = [method.scores[finite & (comparison.labels == label)] for label in (0, 1)]
-        ends = [np.quantile(side, [_TAIL, 1 - _TAIL]) for side in sides if side.size] or [np.array([0.0, 1.0])]
+        ends = [np.quantile(side, [0.001, 0.999]) for side in sides if side.size] or [np.array([0.0, 1.0])]
         low, high = float(np.min(ends)), float(np.max(ends))
         low, high = (low, high) if high > low else (low - 0.5, high + 0.5)
-        edges = np.linspace(low, high, _BINS + 1)
+        edges = np.linspace(low, high, 73)
         heights = [np.histogram(side, edges)[0] / (max(side.size, 1) * (edges[1] - edges[0])) for side in sides]
         frame = _Frame((low, high), (0.0, 1.06 * (float(np.max(heights)) or 1.0)), 560, 340)
         curves = []
-        for css, name, dash, density in zip(_CLASSES, ("non-targets", "targets"), ("2 3", ""), heights, strict=True):
+        for css, name, dash, density in zip(classes, ("non-targets", "targets"), ("2 3", ""), heights, strict=True):
             x, y = np.repeat(edges, 2), np.concatenate([[0.0], np.repeat(density, 2), [0.0]])
             path, values = frame.path(x, y), _json([x, y])
             curves.append(Curve(system=0, name=name, css=f"area {css}", path=path, dash=dash, values=values))

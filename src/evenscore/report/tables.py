@@ -10,28 +10,11 @@ import numpy as np
 
 from evenscore.comparison.record import METRICS, ComparedMetric, Comparison
 from evenscore.comparison.verdict import METRIC_NAMES
-from evenscore.metrics import (
-    OperatingPoint,
-    PairedTest,
-    as_points,
-    bayes_error_curve,
-    miss_rate_at,
-)
+from evenscore.metrics import OperatingPoint, PairedTest, as_points, bayes_error_curve, miss_rate_at
 from evenscore.model.parameters import ScoreModel
 from evenscore.plot.style import percent
 
 __all__ = ["Cell", "Model", "ResultRow", "Table", "Tile"]
-
-_EXPLANATIONS = {
-    "eer": "Equal error rate: misses and false alarms are equally frequent",
-    "min_dcf": "Detection cost at the best threshold",
-    "act_dcf": "Detection cost at the threshold that the prior and the costs demand of LLRs",
-    "cllr": "Cost of the LLRs as they are, in bits, over all priors",
-    "min_cllr": "Cost of the LLRs after the best possible calibration",
-}
-_TABLE_RATES = (0.0001, 0.001, 0.01, 0.05, 0.1)
-_TABLE_ODDS = (-6.0, -4.0, -2.0, 0.0, 2.0, 4.0, 6.0)
-_QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
 @dataclass(frozen=True)
@@ -143,8 +126,15 @@ def tiles(comparison: Comparison) -> list[Tile]:
 
 def columns(comparison: Comparison) -> list[tuple[str, str]]:
     """Return title and explanation of each column of the table of results."""
+    explanations = {
+        "eer": "Equal error rate: misses and false alarms are equally frequent",
+        "min_dcf": "Detection cost at the best threshold",
+        "act_dcf": "Detection cost at the threshold that the prior and the costs demand of LLRs",
+        "cllr": "Cost of the LLRs as they are, in bits, over all priors",
+        "min_cllr": "Cost of the LLRs after the best possible calibration",
+    }
     found = [("Method", "Name of the method")]
-    found += [(title, _EXPLANATIONS[metric]) for title, metric, _ in _shown(comparison.settings.points)]
+    found += [(title, explanations[metric]) for title, metric, _ in _shown(comparison.settings.points)]
     found.append(("Cllr to raw", "Difference of Cllr to the raw scores"))
     return [*found, ("Cllr to best", "Difference of Cllr to the method with the lowest one")]
 
@@ -251,34 +241,34 @@ def _options(options: Mapping[str, object]) -> str:
 
 def det_table(comparison: Comparison) -> Table:
     """Return miss rates at some false-alarm rates."""
-    rows = []
+    rows, rates = [], (0.0001, 0.001, 0.01, 0.05, 0.1)
     for method in comparison.methods:
         points = as_points(method.llrs, comparison.labels, merge=False)
-        misses = [percent(miss_rate_at(points, p_fa=rate).p_miss) for rate in _TABLE_RATES]
+        misses = [percent(miss_rate_at(points, p_fa=rate).p_miss) for rate in rates]
         rows.append([method.name, percent(method.figures.value("eer")), *misses])
-    head = ["Method", "EER", *(f"at {100 * rate:g} %" for rate in _TABLE_RATES)]
+    head = ["Method", "EER", *(f"at {100 * rate:g} %" for rate in rates)]
     return Table("Equal error rate, and miss rates at these false-alarm rates", head, rows)
 
 
 def bayes_table(comparison: Comparison) -> Table:
     """Return actual and minimum Bayes error rates at some priors."""
-    rows = []
+    rows, log_odds = [], (-6.0, -4.0, -2.0, 0.0, 2.0, 4.0, 6.0)
     for method in comparison.methods:
-        found = bayes_error_curve(method.llrs, comparison.labels, log_odds=_TABLE_ODDS)
+        found = bayes_error_curve(method.llrs, comparison.labels, log_odds=log_odds)
         both = zip(found.actual, found.minimum, strict=True)
         rows.append([method.name, *(f"{actual:.3f} ({minimum:.3f})" for actual, minimum in both)])
-    head = ["Method", *(f"{odds:+g}".replace("-", "−") for odds in _TABLE_ODDS)]
+    head = ["Method", *(f"{odds:+g}".replace("-", "−") for odds in log_odds)]
     return Table("Normalized Bayes error rates, actual and (minimum), at these prior log-odds", head, rows)
 
 
 def histogram_table(comparison: Comparison) -> Table:
     """Return quantiles of the normalized scores of each class."""
-    rows = []
+    rows, levels = [], (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
     for method in comparison.methods:
         for label, side in ((0, "non-targets"), (1, "targets")):
-            values = np.quantile(method.scores[comparison.labels == label], _QUANTILES, method="nearest")
+            values = np.quantile(method.scores[comparison.labels == label], levels, method="nearest")
             rows.append([method.name, side, *(f"{value:.3g}".replace("-", "−") for value in values)])
-    head = ["Method", "Class", *(f"{100 * level:g} %" for level in _QUANTILES)]
+    head = ["Method", "Class", *(f"{100 * level:g} %" for level in levels)]
     return Table("Scores below which this share of a class lies, before calibration", head, rows, texts=2)
 
 
