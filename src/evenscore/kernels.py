@@ -68,33 +68,28 @@ def row_moments(scores, shift, scale, ddof, mean, std):  # type: ignore[no-untyp
 
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "nsz"})
 def column_moments(scores, shift, scale, ddof, mean, std):  # type: ignore[no-untyped-def]
-    """Mean and standard deviation of the columns of (scores - shift) * scale; shift and scale are by row."""
+    """Mean and standard deviation of the columns of (scores - shift) * scale; NaN for a column with a missing score."""
     n_rows, n_cols = scores.shape
-    first, number, total, squares = np.full(n_cols, np.nan), np.zeros(n_cols), np.zeros(n_cols), np.zeros(n_cols)
+    first, total, squares = np.empty(n_cols), np.zeros(n_cols), np.zeros(n_cols)
     for j in range(n_cols):
-        for i in range(n_rows):
-            first[j] = (np.float64(scores[i, j]) - shift[i]) * scale[i]
-            if first[j] == first[j]:
-                break
-    for i in range(0, n_rows - n_rows % 2, 2):  # two rows at a time: the sums are loaded and stored half as often
+        first[j] = (np.float64(scores[0, j]) - shift[0]) * scale[0]
+    for i in range(n_rows % 4):
+        for j in range(n_cols):
+            a = (np.float64(scores[i, j]) - shift[i]) * scale[i] - first[j]
+            total[j] += a
+            squares[j] += a * a
+    for i in range(n_rows % 4, n_rows, 4):  # four rows at a time: the sums are loaded and stored less often
         for j in range(n_cols):
             a = (np.float64(scores[i, j]) - shift[i]) * scale[i] - first[j]
             b = (np.float64(scores[i + 1, j]) - shift[i + 1]) * scale[i + 1] - first[j]
-            number[j] += (1.0 if a == a else 0.0) + (1.0 if b == b else 0.0)
-            a, b = a if a == a else 0.0, b if b == b else 0.0
-            total[j] += a + b
-            squares[j] += a * a + b * b
-    for i in range(n_rows - n_rows % 2, n_rows):
-        for j in range(n_cols):
-            a = (np.float64(scores[i, j]) - shift[i]) * scale[i] - first[j]
-            if a == a:
-                number[j] += 1.0
-                total[j] += a
-                squares[j] += a * a
+            c = (np.float64(scores[i + 2, j]) - shift[i + 2]) * scale[i + 2] - first[j]
+            d = (np.float64(scores[i + 3, j]) - shift[i + 3]) * scale[i + 3] - first[j]
+            total[j] += (a + b) + (c + d)
+            squares[j] += (a * a + b * b) + (c * c + d * d)
     for j in range(n_cols):
-        mean[j] = first[j] + total[j] / number[j]
-        spread = max(squares[j] - total[j] * total[j] / number[j], 0.0)
-        std[j] = np.sqrt(spread / max(number[j] - ddof, 1.0)) if number[j] > 0 else np.nan
+        mean[j] = first[j] + total[j] / n_rows
+        spread = squares[j] - total[j] * total[j] / n_rows  # max would hide NaN
+        std[j] = np.sqrt((0.0 if spread < 0.0 else spread) / max(n_rows - ddof, 1))
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")

@@ -164,7 +164,8 @@ def map_rows(function: Callable[[Array], Array], scores: Scores, n_numbers: int)
     def work(rows: slice) -> None:
         out[rows] = function(np.asarray(scores[rows]))
 
-    run_blocks(work, scores.shape[0], scores.shape[1], _ROWS)
+    by_column = getattr(scores, "strides", (1, 0))[0] < getattr(scores, "strides", (1, 0))[-1]
+    run_blocks(work, *scores.shape, 4 * _ROWS if by_column else _ROWS)  # wide pieces of a transpose's columns
     return out
 
 

@@ -77,15 +77,16 @@ def _compiled_statistics(rows: Array, k: int | None, ddof: int, standardize: Sta
     """Return mean and standard deviation of some rows, or of the columns that are their transpose."""
     from evenscore.kernels import column_moments, row_moments, top_moments
 
-    mean, std = np.empty((2, len(rows)))
+    (mean, std), by_row = np.empty((2, len(rows))), rows.strides[1] == rows.itemsize
     if k is not None and k < rows.shape[1]:
-        rows = rows if rows.strides[1] == rows.itemsize else in_row_order(rows)
+        rows = rows if by_row else in_row_order(rows)
         top_moments(rows, _thresholds(rows, k), k, ddof, mean, std)
     else:
         shift, scale = (np.zeros(rows.shape[1]), np.ones(rows.shape[1])) if standardize is None else standardize
-        by_row = rows.strides[1] == rows.itemsize
-        moments, matrix = (row_moments, rows) if by_row else (column_moments, rows.T)
-        moments(matrix, shift, 1 / scale, ddof, mean, std)
+        if not by_row:
+            column_moments(rows.T, shift, 1 / scale, ddof, mean, std)
+        if by_row or np.isnan(mean).any():  # some scores are missing
+            row_moments(rows if by_row else in_row_order(rows), shift, 1 / scale, ddof, mean, std)
     return np.stack([mean, std], axis=1)
 
 
