@@ -18,6 +18,8 @@ evenscore simulate --speakers 50 --cohort-speakers 80 -o eval
 evenscore simulate --model m.json --speakers 20 -o one.csv
 """
 
+_MOST_SCORES = 10**9  # which are 8 GB
+
 
 def simulate(
     output: Annotated[
@@ -50,6 +52,9 @@ def simulate(
     single = output == "-" or (output.removesuffix(".gz").endswith(endings) and not Path(output).is_dir())
     if single and cohort_speakers:
         raise InputError(f"{output} is one file, but a cohort makes several; name a directory")
+    n_scores = (speakers + cohort_speakers) ** 2 * enroll_per_speaker * test_per_speaker
+    if n_scores > _MOST_SCORES:
+        raise InputError(f"these are {n_scores:.1e} scores, but at most {_MOST_SCORES:.0e} are drawn; ask for fewer")
     chosen = output_format(output if single else f"{output}.npz", "scores", to_format)
     people = [f"spk{n}" for n in range(speakers)]
     others = [f"coh{n}" for n in range(cohort_speakers)]
