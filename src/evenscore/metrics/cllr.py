@@ -103,7 +103,7 @@ def ece_curve(llr: ScoresLike, labels: LabelsLike = None, *, log_odds: npt.Array
         return np.asarray((expit(priors) * losses[0] + expit(-priors) * losses[1]) / math.log(2))
 
     actual = entropy(points.score.astype(np.float64), points.target, points.nontarget)
-    minimum = entropy(hull.llr, hull.target_share, hull.nontarget_share)
+    minimum = entropy(hull.llr, *hull.shares)
     return PriorCurve(priors, actual, minimum, entropy(np.zeros(1), one, one))
 
 

@@ -75,11 +75,6 @@ class Points:
         n_target = int(np.count_nonzero(of_target))
         return cls(score, target, nontarget, n_target, of_target.size - n_target)
 
-    @property
-    def merged(self) -> bool:
-        """Whether non-targets between two targets are counted, not listed."""
-        return self.losses is not None
-
     @cached_property
     def below(self) -> tuple[Array, Array]:
         """Weight of the targets and of the non-targets among the k lowest scores, k = 0, ..., number of scores."""
@@ -107,12 +102,12 @@ class Points:
 
     def threshold(self, k: int) -> float:
         """Return the lowest accepted score if the k lowest are rejected; above all scores if nothing is accepted."""
-        last = math.inf if self.merged else math.nextafter(float(self.score[-1]), math.inf)
+        last = math.inf if self.losses else math.nextafter(float(self.score[-1]), math.inf)
         return float(self.score[k]) if k < self.score.size else last
 
     def rejected(self, threshold: float) -> int:
         """Return how many of the distinct scores lie below a threshold: a position in `p_miss` and `p_fa`."""
-        if self.merged and threshold not in self.thresholds:
+        if self.losses and threshold not in self.thresholds:
             raise InputError(f"the scores were not counted at the threshold {threshold:g}; give it to from_scores")
         return int(np.searchsorted(self.score, threshold))
 
@@ -132,20 +127,15 @@ class Hull:
     high: Floats
 
     @property
-    def target_share(self) -> Floats:
-        """Share of the targets in each block."""
-        return np.diff(self.p_miss)
-
-    @property
-    def nontarget_share(self) -> Floats:
-        """Share of the non-targets in each block."""
-        return -np.diff(self.p_fa)
+    def shares(self) -> tuple[Floats, Floats]:
+        """Shares of the targets and of the non-targets in each block."""
+        return np.diff(self.p_miss), -np.diff(self.p_fa)
 
     @property
     def llr(self) -> Floats:
         """Optimal log-likelihood ratio of each block; -inf without targets, +inf without non-targets."""
         with np.errstate(divide="ignore"):  # log(0) = -inf is meant
-            return np.asarray(np.log(self.target_share) - np.log(self.nontarget_share))
+            return np.subtract(*map(np.log, self.shares))
 
     @property
     def eer(self) -> float:
@@ -158,7 +148,7 @@ class Hull:
     @property
     def min_cllr(self) -> float:
         """Cllr of the LLRs of the blocks, in bits."""
-        target, nontarget = self.target_share, self.nontarget_share
+        target, nontarget = self.shares
         mixed = (target > 0) & (nontarget > 0)  # in the other blocks the LLR is infinite and right
         target, nontarget = target[mixed], nontarget[mixed]
         nats = target @ np.log1p(nontarget / target) + nontarget @ np.log1p(target / nontarget)
@@ -181,12 +171,9 @@ def hull_vertices(targets: npt.NDArray[np.number], nontargets: npt.NDArray[np.nu
         dt, dn = targets[1:] - targets[:-1], nontargets[1:] - nontargets[:-1]
         convex = np.ones(targets.size, bool)
         np.less(dt[:-1] * dn[1:], dt[1:] * dn[:-1], out=convex[1:-1])
-        some = np.flatnonzero(convex)
-        if some.size == kept.size:
-            return kept
-        nearly = kept.size - some.size < kept.size / 16  # dropped: a round is slower than walking over the rest
+        size, some = kept.size, np.flatnonzero(convex)
         kept, targets, nontargets = kept[some], targets[some], nontargets[some]
-        if nearly:
+        if size - some.size < size / 16:  # then a round is slower than walking over the rest
             break
     t, n = targets.tolist(), nontargets.tolist()
     stack: list[int] = []
@@ -215,7 +202,7 @@ def as_points(
     if isinstance(scores, Points):
         if labels is not None or weights is not None:
             raise InputError("points have their labels and weights, which must not be given again; leave them out")
-        if counting.get("merge") is False and scores.merged:
+        if counting.get("merge") is False and scores.losses:
             raise InputError("this metric needs every score, but the non-targets of these points are merged")
         return scores
     values, key = labelled_scores(scores, labels)

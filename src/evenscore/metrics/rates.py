@@ -135,7 +135,7 @@ def miss_rate_at(scores: ScoresLike, labels: LabelsLike = None, *, p_fa: float) 
     lazy = isinstance(scores, Points) or is_dask(getattr(scores, "scores", scores))
     points = as_points(scores, labels, merge=None if lazy else False)
     k = int(np.argmax(points.p_fa <= p_fa * (1 + 1e-12)))  # rounding must not forbid 0.29 * 100 errors
-    if points.merged:  # within a gap, numbers are not known: reject all of it, which costs no target
+    if points.losses:  # within a gap, numbers are not known: reject all of it, which costs no target
         k += int(np.argmax(np.append(points.target[k:] > 0, True)))
     return ErrorRates(points.threshold(k), float(points.p_miss[k]), float(points.p_fa[k]))
 

@@ -44,8 +44,7 @@ def _ends(values: npt.ArrayLike, level: float) -> tuple[Any, Any]:
     """Return the two ends of the middle ``level`` of values or of each column; they are replicates, maybe infinite."""
     if not 0 < level < 1:
         raise InputError(f"level is {level}, but must lie between 0 and 1, such as 0.95")
-    low, high = np.quantile(np.asarray(values), [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
-    return low, high
+    return tuple(np.quantile(np.asarray(values), [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,16 +122,14 @@ def _draw(
         raise InputError(f"replicates is {replicates}, but must be at least 1; 1000 is usual")
     trials = _speaker_trials(scores, labels, enroll_speakers, test_speakers)
     replicate, rng, n = _replicator(trials, thresholds, replicates), np.random.default_rng(seed), trials[-1]
-
-    def measured(times: Ints) -> list[Measured]:
-        return [measure(points) for points in replicate(times) if points.n_target and points.n_nontarget]
-
+    measured: Callable[[Ints], list[Measured]] = lambda times: [  # noqa: E731
+        measure(points) for points in replicate(times) if points.n_target and points.n_nontarget
+    ]
     found: list[Measured] = []
     with ThreadPoolExecutor(thread_count()) as pool:
         while len(found) < replicates:  # a draw with both classes is never rare: it needs three speakers at most
             size = min(replicates - len(found), max(_TOGETHER, (1 << 22) // n))
-            times = rng.multinomial(n, np.full(n, 1 / n), size)
-            parts = (times[start : start + _TOGETHER] for start in range(0, size, _TOGETHER))
+            parts = np.array_split(rng.multinomial(n, np.full(n, 1 / n), size), -(-size // _TOGETHER))
             found += [one for part in pool.map(measured, parts) for one in part]
     return tuple(found), n
 
@@ -172,7 +169,6 @@ def _replicator(trials: Trials, thresholds: tuple[float, ...], n_draws: int) -> 
     joins = np.append(False, (share[1:] == share[:-1]) & ((share[1:] == 0) | (share[1:] == 1)))
     starts = np.union1d(first[~joins], np.searchsorted(score, thresholds)).astype(np.int64)
     starts = starts[starts < score.size]
-    lowest = score[starts]
     test = np.where(enroll == test, n_speakers, test)  # a trial of one speaker counts as often as they do
     compiled = n_draws * score.size > 1 << 29 or "evenscore.kernels" in sys.modules  # loading numba takes a second
     classes = []
@@ -182,13 +178,12 @@ def _replicator(trials: Trials, thresholds: tuple[float, ...], n_draws: int) -> 
         classes.append((enroll[some], test[some], loss, ends))
 
     def replicate(times: Ints) -> list[Points]:
-        counts = np.append(times, np.ones((len(times), 1)), axis=1)  # whole numbers, exact
+        counts = np.append(times.astype(np.float64), np.ones((len(times), 1)), axis=1)  # whole numbers, exact
         (targets, target_loss), (nontargets, nontarget_loss) = (_add_up(counts, *one, compiled) for one in classes)
-        found = []
-        for draw, (mass, others) in enumerate(zip(targets, nontargets, strict=True)):
+        found, losses = [], zip(target_loss.tolist(), nontarget_loss.tolist(), strict=True)
+        for mass, others, loss in zip(targets, nontargets, losses, strict=True):
             some, n_trials = mass + others > 0, (int(mass.sum()), int(others.sum()))
-            losses = float(target_loss[draw]), float(nontarget_loss[draw])
-            found.append(Points(lowest[some], mass[some], others[some], *n_trials, losses, thresholds))
+            found.append(Points(score[starts[some]], mass[some], others[some], *n_trials, loss, thresholds))
         return found
 
     return replicate
@@ -196,23 +191,18 @@ def _replicator(trials: Trials, thresholds: tuple[float, ...], n_draws: int) -> 
 
 def _add_up(times: Floats, enroll: Ints, test: Ints, loss: Floats, ends: Ints, compiled: bool) -> tuple[Floats, Floats]:
     """Return the weight of each run of trials of one class and the sum of weighted losses, a row for each draw."""
-    infinite = np.flatnonzero(np.isinf(loss))
-    if infinite.size:  # 0 * inf is 0: what is not drawn costs nothing
-        drawn = (times[:, enroll[infinite]] * times[:, test[infinite]]).any(axis=1)
-        sums, losses = _add_up(times, enroll, test, np.where(np.isinf(loss), 0.0, loss), ends, compiled)
-        return sums, np.where(drawn, np.inf, losses)
-    sums, losses = np.zeros((ends.size - 1, len(times))), np.zeros(len(times))
+    infinite, some = np.isinf(loss), ends[1:] > ends[:-1]
+    loss, sums, losses = np.where(infinite, 0.0, loss), np.zeros((ends.size - 1, len(times))), np.zeros(len(times))
     if compiled:
         from evenscore.kernels import sum_draws
 
         sum_draws(np.ascontiguousarray(times.T), enroll, test, loss, ends, sums, losses)
-        return np.ascontiguousarray(sums.T), losses
-    sums, some = sums.T, ends[1:] > ends[:-1]
-    for draw, counts in enumerate(times):
+    for draw, counts in enumerate([] if compiled else times):
         weight = counts.take(enroll, mode="clip")  # which skips a check of the positions
         weight *= counts.take(test, mode="clip")
-        sums[draw, some], losses[draw] = np.add.reduceat(weight, ends[:-1][some]), weight @ loss
-    return sums, losses
+        sums[some, draw], losses[draw] = np.add.reduceat(weight, ends[:-1][some]), weight @ loss
+    losses[(times[:, enroll[infinite]] * times[:, test[infinite]]).any(axis=1)] = np.inf  # not drawn, it costs nothing
+    return np.ascontiguousarray(sums.T), losses
 
 
 def _codes(speakers: SpeakersLike | None, name: str, known: dict[str, int]) -> Ints:
