@@ -7,6 +7,8 @@ from . import (
     metrics as metrics,
     model as model,
     norms as norms,
+    plot as plot,
+    report as report,
     scoring as scoring,
 )
 from ._version import __version__ as __version__
@@ -17,6 +19,7 @@ from .calibrate import (
     PavCalibration as PavCalibration,
     SaturatingCalibration as SaturatingCalibration,
     UnsupervisedCalibration as UnsupervisedCalibration,
+    cross_validate as cross_validate,
 )
 from .comparison import (
     Comparison as Comparison,
@@ -45,6 +48,7 @@ from .files import (
     read_scores as read_scores,
     read_speakers as read_speakers,
     read_trials as read_trials,
+    save_verifier as save_verifier,
     write as write,
     write_model as write_model,
 )
@@ -90,6 +94,7 @@ from .scoring import (
     Verifier as Verifier,
     fit_plda as fit_plda,
     make_cohort as make_cohort,
+    make_scorer as make_scorer,
     make_trials as make_trials,
     score_embeddings as score_embeddings,
 )

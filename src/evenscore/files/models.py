@@ -72,7 +72,24 @@ def write_model(model: Any, path: PathLike, info: Mapping[str, Any] | None = Non
 
 
 def read_model(path: PathLike, expected: type | None = None) -> Any:
-    """Read a model of any kind, or one of the class that is expected; a PLDA may be a file of Kaldi."""
+    """Read a model of any kind that `write_model` has written; a PLDA may also be a file of Kaldi.
+
+    Parameters
+    ----------
+    path
+        File of the model.
+    expected
+        Class that the model must have; None for any.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from evenscore import LogisticCalibration
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "calibration.json"
+    >>> write_model(LogisticCalibration(weights=[2.0], quality_weights=[], offset=-1.0), path)
+    >>> read_model(path, LogisticCalibration)([0.5, 1.0])
+    array([0., 1.])
+    """
     model, _ = read_model_and_info(path)
     if expected is not None and not isinstance(model, expected):
         raise FileError(path, f"expected a {expected.__name__}, but it holds a {type(model).__name__}; give another")
@@ -96,7 +113,7 @@ def read_model_and_info(path: PathLike) -> tuple[object, dict[str, object]]:
             record = json.loads(data, parse_constant=_refuse_constant)
         name, version = (record.pop(key, None) for key in ("format", "version"))
         if name not in _classes():
-            raise FileError(path, f"it is no model that is known (format {name!r}); give one that 'evenscore fit' wrote")
+            raise FileError(path, f"its format {name!r} is unknown; give one of 'evenscore fit', or register its norm")
         if version != VERSION:
             raise FileError(path, f"it is {version!r}, but {VERSION} is known; train it again", part="version")
         info = dict(record.pop("info", None) or {})

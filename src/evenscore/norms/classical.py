@@ -47,14 +47,26 @@ def z_norm(S: Scores, S_e: Scores, *, rows: Array | None = None, cols: Array | N
 
 
 def t_norm(S: Scores, S_t: Scores, *, rows: Array | None = None, cols: Array | None = None, **options: Any) -> Scores:
-    """T-norm: each test's scores have mean 0 and standard deviation 1 over the cohort."""
+    """T-norm: each test's scores have mean 0 and standard deviation 1 over the cohort.
+
+    Examples
+    --------
+    >>> t_norm(np.array([[3.0, 1.0]]), np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 2.0]]), ddof=1)
+    array([[2., 0.]])
+    """
     return classical_norm("t", S, None, S_t, rows=rows, cols=cols, **options)
 
 
 def s_norm(
     S: Scores, S_e: Scores, S_t: Scores, *, rows: Array | None = None, cols: Array | None = None, **options: Any
 ) -> Scores:
-    """S-norm: the mean of Z-norm and T-norm."""
+    """S-norm: the mean of Z-norm and T-norm.
+
+    Examples
+    --------
+    >>> s_norm(np.array([[3.0]]), np.array([[2.0, 1.0, 0.0]]), np.array([[1.5], [0.5], [-0.5]]), ddof=1)
+    array([[2.25]])
+    """
     return classical_norm("s", S, S_e, S_t, rows=rows, cols=cols, **options)
 
 
