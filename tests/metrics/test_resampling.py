@@ -1,5 +1,8 @@
 """The speaker bootstrap against trial lists that are really copied, and what it must refuse."""
 
+import importlib
+import sys
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -52,6 +55,18 @@ def test_infinite_llrs_that_are_not_drawn_cost_nothing():
     found = bootstrap(scores, labels, **speakers, replicates=50).replicates("cllr")
     assert np.isinf(found).any()
     assert np.isfinite(found).any()
+
+
+def test_compiled_sums_are_those_of_numpy(monkeypatch):
+    scores, labels, speakers = crossed(decimals=1)
+    scores[np.flatnonzero((labels == 0) & (speakers["enroll_speakers"] == "spk3"))[0]] = np.inf
+    how = {**speakers, "replicates": 40, "points": POINTS}
+    monkeypatch.delitem(sys.modules, "evenscore.kernels", raising=False)
+    plain = bootstrap(scores, labels, **how)
+    monkeypatch.setitem(sys.modules, "evenscore.kernels", importlib.import_module("evenscore.kernels"))
+    compiled = bootstrap(scores, labels, **how)
+    for metric in ("eer", "cllr", "min_cllr", "min_dcf", "act_dcf"):
+        assert_allclose(compiled.replicates(metric), plain.replicates(metric), rtol=1e-12)
 
 
 def test_band_is_the_miss_rate_of_copied_trials():

@@ -96,6 +96,8 @@ def compare(
     parts, new, diagnostics = shared_blocks(_as_parts(training, "training"), _as_parts(evaluation, "evaluation"))
     known, trials = pool_trials(parts, "training"), pool_trials(new, "evaluation")
     diagnostics += diagnose(known, trials, allow_overlap=allow_overlap)
+    if len(wanted) * bootstrap * len(trials.labels) > 1 << 29:  # then draws of all methods repay loading compiled sums
+        import evenscore.kernels  # noqa: F401
     judged, failed = [], {}
     with one_blas_thread():
         for done, method in enumerate(wanted):
