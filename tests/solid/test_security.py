@@ -4,6 +4,7 @@ import io
 import json
 import os
 import stat
+import subprocess
 import sys
 import tempfile
 import zipfile
@@ -147,3 +148,12 @@ def test_temporary_files_are_private_and_removed(tmp_path, monkeypatch):
     write(Embeddings(["u"], [[1.0]]), tmp_path / "a.h5")
     read(tmp_path / "a.h5")
     assert os.listdir(tmp_path) == ["a.h5"]
+
+
+def test_control_codes_do_not_reach_the_terminal(tmp_path):
+    (tmp_path / "a\x1b[31m.scores").write_text("e\x1b]0;evil\x07 t\x1b[2J 1\ne\x1b]0;evil\x07 t\x1b[2J 2\n")
+    for line in (["info", "a\x1b[31m.scores"], ["evaluate", "a\x1b[31m.scores"], ["model", "show", "no\x1b[31m"]):
+        done = subprocess.run([sys.executable, "-m", "evenscore", *line], capture_output=True, check=False)
+        assert done.returncode == 2
+        assert b"\x1b" not in done.stdout + done.stderr
+        assert b"\x07" not in done.stdout + done.stderr

@@ -1,0 +1,101 @@
+"""Load: many threads, many trials, workers that are killed. `pytest -m slow -s` prints the figures."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evenscore import Embeddings, LogisticCalibration, ScoreMatrix, Verifier, normalize, read_scores, write
+from evenscore.data import ScoreBlocks
+
+pytestmark = pytest.mark.slow
+SECONDS = float(os.environ.get("EVENSCORE_LOAD_SECONDS", "10"))
+EVALUATE = """
+import resource, sys
+from evenscore import Labels, evaluate, read_scores
+scores = read_scores(sys.argv[1])
+people = [[int(name[1:]) % 500 for name in side.ids] for side in (scores.enroll, scores.test)]
+found = evaluate(scores, Labels.from_speakers(*people))
+print(found.n_target + found.n_nontarget, found.eer, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+"""
+
+
+def test_a_verifier_of_sixteen_threads_gives_the_numbers_of_one():
+    rng = np.random.default_rng(0)
+    cohort = Embeddings([f"c{i}" for i in range(2000)], rng.normal(size=(2000, 192)))
+    verifier = Verifier(
+        cohort=cohort, method="as", top_k=300, calibration=LogisticCalibration(weights=[2.0], offset=-5.0)
+    )
+    vectors = rng.normal(size=(64, 192))
+    enrolled = [verifier.enroll(vector) for vector in vectors]
+    expected = [verifier.llr(enrolled[i], vectors[-1 - i]) for i in range(64)]
+    stop, times, wrong = time.monotonic() + SECONDS, [], []
+
+    def serve(seed):
+        draw = np.random.default_rng(seed)
+        while time.monotonic() < stop:
+            i, start = int(draw.integers(64)), time.perf_counter()
+            found = verifier.llr(enrolled[i], vectors[-1 - i])
+            times.append(time.perf_counter() - start)
+            if abs(found - expected[i]) > 1e-10:
+                wrong.append((i, found))
+
+    threads = [threading.Thread(target=serve, args=(seed,)) for seed in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    p50, p99 = np.percentile(times, [50, 99]) * 1e3
+    sys.stdout.write(f"verifier: {len(times) / SECONDS:.0f} trials/s, p50 {p50:.2f} ms, p99 {p99:.2f} ms\n")
+    assert len(times) > 16
+    assert wrong == []
+
+
+def write_matrix(path, rows, cols, m, n):
+    scores = np.random.default_rng(m + n).normal(size=(m, n)).astype(np.float32)
+    write(ScoreMatrix(scores, [f"{rows}{i}" for i in range(m)], [f"{cols}{i}" for i in range(n)]), path)
+
+
+def test_a_hundred_million_trials_are_evaluated_in_little_memory(tmp_path):
+    write_matrix(tmp_path / "s.zarr", "e", "t", 10_000, 10_000)
+    start = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", EVALUATE, str(tmp_path / "s.zarr")], check=True, capture_output=True, text=True
+    )
+    trials, eer, megabytes = map(float, done.stdout.split())
+    sys.stdout.write(f"evaluate: {trials:.0g} trials, {time.monotonic() - start:.0f} s, {megabytes:.0f} MB\n")
+    assert trials == 1e8
+    assert abs(eer - 0.5) < 0.01
+    assert megabytes < 2000  # 10 bytes per trial and 200 MB for the libraries, measured with 0.2 % targets
+
+
+def test_workers_that_are_killed_cost_time_only(tmp_path):
+    shapes = {"trials": ("e", "t"), "enroll-cohort": ("e", "d"), "test-cohort": ("c", "t"), "cohort": ("c", "d")}
+    sizes = {"e": 6000, "t": 9000, "c": 300, "d": 300}
+    for name, (rows, cols) in shapes.items():
+        write_matrix(tmp_path / f"{name}.zarr", rows, cols, sizes[rows], sizes[cols])
+    blocks = [f"--{name}={tmp_path / name}.zarr" for name in shapes]
+    line = ["normalize", "--norm", "zt", *blocks, "-o", str(tmp_path / "out.zarr"), "--workers", "2"]
+    running, killed = subprocess.Popen([sys.executable, "-m", "evenscore", *line]), []
+    while running.poll() is None:
+        time.sleep(0.05)
+        if (tmp_path / "out.zarr.partial" / "scores" / "c").exists() and len(killed) < 3:
+            children = subprocess.run(
+                ["pgrep", "-P", str(running.pid)], capture_output=True, text=True, check=False
+            ).stdout.split()
+            workers = [int(pid) for pid in children if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()]
+            if workers and (not killed or time.monotonic() - killed[-1] > SECONDS / 5):
+                os.kill(max(workers), signal.SIGKILL)
+                killed.append(time.monotonic())
+    sys.stdout.write(f"normalize: {len(killed)} workers killed\n")
+    assert running.returncode == 0
+    assert killed
+    parts = [read_scores(tmp_path / f"{name}.zarr").compute() for name in shapes]
+    expected = normalize(ScoreBlocks(*parts), "zt").scores
+    np.testing.assert_allclose(read_scores(tmp_path / "out.zarr").compute().scores, expected, rtol=1e-5, atol=1e-5)
