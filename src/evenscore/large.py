@@ -46,7 +46,7 @@ def map_pairs(
     rows: Array | None = None,
     cols: Array | None = None,
 ) -> Scores:
-    """Return ``formula(scores, *enroll, *test, *constants)``: the one place where numbers of both sides meet.
+    """Return ``formula(scores, *enroll, *test, *constants)``: the one place that combines numbers of both sides.
 
     Parameters
     ----------
@@ -117,6 +117,7 @@ def _map_dask_pairs(
     formula: Formula, scores: Scores, enroll: list[Array], test: list[Array], constants: Sequence[float]
 ) -> Scores:
     import dask.array as da
+    from dask.base import tokenize
 
     columns = [da.from_array(values[:, None], (scores.chunks[0], 1)) for values in enroll]
     rows = [da.from_array(values[None, :], (1, scores.chunks[1])) for values in test]
@@ -127,7 +128,13 @@ def _map_dask_pairs(
         with busy_thread():
             return np.asarray(map_pairs(formula, part, by_row, by_col, constants))
 
-    return da.map_blocks(block, scores, *columns, *rows, dtype=scores.dtype, meta=np.empty((0, 0), scores.dtype))
+    # Dask would name a closure by its pickle, which differs between the first import of a module and later ones.
+    code, cells = getattr(formula, "__code__", formula), getattr(formula, "__closure__", None) or ()
+    constant = [value for value in getattr(code, "co_consts", ()) if isinstance(value, str | float | int)]
+    what = getattr(code, "co_code", ""), constant, [cell.cell_contents for cell in cells], list(constants)
+    name = f"map_pairs-{tokenize(formula.__qualname__, what, scores.name, [part.name for part in (*columns, *rows)])}"
+    meta = np.empty((0, 0), scores.dtype)
+    return da.map_blocks(block, scores, *columns, *rows, name=name, dtype=scores.dtype, meta=meta)
 
 
 def map_rows(function: Callable[[Array], Array], scores: Scores, n_numbers: int) -> Array:

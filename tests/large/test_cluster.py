@@ -112,7 +112,7 @@ def test_a_run_that_was_cut_short_is_continued(norm, data, tmp_path):
     make_unfinished(whole, partial)
     kept = chunks_of(partial)
     assert 0 < len(kept) < len(chunks_of(whole))
-    run(data, norm, cut)  # another process has the same computation
+    subprocess.run(command(data, norm, cut), check=True)  # another process has the same computation
     assert kept.items() <= chunks_of(cut).items()
     np.testing.assert_array_equal(scores_of(cut), scores_of(whole))
     assert not partial.exists()

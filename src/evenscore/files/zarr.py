@@ -1,8 +1,8 @@
 """zarr stores: directories with the arrays of `arrays`, in chunks that are read and written one by one.
 
 Text (ids) is a group with two arrays, ``utf8`` (all texts, joined, as bytes) and ``offsets`` (where each begins, and
-the end of the last). Stores are written in zarr's format 3 and read in formats 2 and 3. A chunk of scores that is
-absent means missing scores.
+the end of the last). Stores are written in zarr's format 3, or in format 2 by zarr 2, which Python 3.10 has; both are
+read. A chunk of scores that is absent means missing scores.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def read(path: PathLike, format: str, options: ReadOptions) -> ScoreMatrix | Tri
     with parsing(path, "a zarr store"):
         if not any((folder / name).is_file() for name in _METADATA):
             raise FileError(path, "it is not a zarr store: a directory with zarr.json or .zgroup; check the name")
-        group = _library(path).open_group(str(path), mode="r", use_consolidated=False)
+        group = _open(path, "r")
         arrays: dict[str, Any] = {}
         for name in sorted(child.name for child in folder.iterdir() if child.is_dir()):
             if (folder / name / "utf8").is_dir():
@@ -47,18 +47,21 @@ def read(path: PathLike, format: str, options: ReadOptions) -> ScoreMatrix | Tri
                 array = _safe(group, folder, name)
                 if name == "scores" and array.ndim == 2:
                     changed = metadata[0].stat().st_mtime_ns, metadata[0].stat().st_ino
-                    arrays[name] = StoredScores(path, _open_scores).as_dask(array.shards or array.chunks, changed)
+                    chunks = getattr(array, "shards", None) or array.chunks
+                    arrays[name] = StoredScores(path, _open_scores).as_dask(chunks, changed)
                 else:
                     arrays[name.replace("measure.", "measure:")] = np.asarray(array[...])
         return from_arrays(arrays, path, options)
 
 
-def _library(path: PathLike) -> Any:
+def _open(path: PathLike, mode: str) -> Any:
+    """Open a store by its own metadata, not by consolidated ones, which are not what is checked for safety."""
     try:
         import zarr
     except ImportError:
         raise FileError(path, "a zarr store needs the package zarr: pip install 'evenscore[zarr]'") from None
-    return zarr
+    of_zarr_3 = {"use_consolidated": False} if mode != "w-" else {"zarr_format": 3}
+    return zarr.open_group(str(path), mode=mode, **(of_zarr_3 if hasattr(zarr, "create_array") else {}))
 
 
 def _safe(group: Any, folder: Path, name: str) -> Any:
@@ -83,7 +86,7 @@ def _texts(group: Any, folder: Path, name: str) -> list[str]:
 
 def _open_scores(path: str) -> Any:
     """Open the array of scores, for each task anew."""
-    return _safe(_library(path).open_group(path, mode="r", use_consolidated=False), Path(path), "scores")
+    return _safe(_open(path, "r"), Path(path), "scores")
 
 
 def write(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: str) -> None:
@@ -92,7 +95,7 @@ def write(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: s
     Until then it is ``path.partial``. If that is there already, left by a run of the same computation that was
     interrupted, the chunks that it has are not computed again.
     """
-    zarr, target = _library(path), Path(os.path.realpath(path))
+    target = Path(os.path.realpath(path))
     partial = target.with_name(target.name + ".partial")
     if str(path) == "-":
         raise FileError("<stdout>", "a zarr store is a directory; give it a name, or choose npz")
@@ -106,17 +109,18 @@ def write(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: s
             arrays["scores"] = scores = regular_chunks(arrays["scores"])
         group = None
         with suppress(Exception):  # a store that is not there or damaged is begun anew
-            begun = zarr.open_group(str(partial), mode="r+", use_consolidated=False)
+            begun = _open(partial, "r+")
             group = begun if scores is not None and begun.attrs.get("computation") == scores.name else None
         if group is None:
             shutil.rmtree(partial, ignore_errors=True)
-            group = zarr.open_group(str(partial), mode="w-", zarr_format=3)
+            group = _open(partial, "w-")
             for name, values in arrays.items():
                 _create(group, name.replace("measure:", "measure."), values)
             group.attrs["computation"] = "" if scores is None else scores.name  # from here on it can be continued
         if scores is not None:
-            folder = partial / "scores" / "c"
-            store(scores, group["scores"], lambda i, j: (folder / str(i) / str(j)).is_file())
+            folder = partial / "scores"
+            chunk = "c/{}/{}" if (folder / "zarr.json").is_file() else "{}.{}"
+            store(scores, group["scores"], lambda i, j: (folder / chunk.format(i, j)).is_file())
             for left in folder.glob("**/*.partial"):  # by a worker that was stopped
                 left.unlink()
         old = target.with_name(f".{target.name}.{os.getpid()}.old")
@@ -145,8 +149,6 @@ def _alone(target: Path, path: PathLike) -> Iterator[None]:
 
 def _create(group: Any, name: str, values: Any) -> None:
     """Create an array; that of a dask array has no chunks yet. Text becomes a group of two arrays."""
-    from zarr.codecs import Crc32cCodec
-
     if values.dtype == object:
         encoded = [text.encode() for text in values.tolist()]
         texts = group.create_group(name)
@@ -156,14 +158,14 @@ def _create(group: Any, name: str, values: Any) -> None:
     chunks = CHUNKS if values.ndim == 2 else (_VALUES_PER_CHUNK,)
     chunks = values.chunksize if is_dask(values) else tuple(map(min, chunks, values.shape))
     floating = values.dtype.kind == "f"
-    array = group.create_array(
-        name,
-        shape=values.shape,
-        chunks=tuple(max(size, 1) for size in chunks),
-        dtype=values.dtype,
-        fill_value=np.nan if floating else {"i": -1, "u": 255}[values.dtype.kind],
-        config={"write_empty_chunks": True},
-        **({"compressors": [Crc32cCodec()]} if floating else {}),
-    )
+    how = {"shape": values.shape, "chunks": tuple(max(size, 1) for size in chunks), "dtype": values.dtype}
+    how["fill_value"] = np.nan if floating else {"i": -1, "u": 255}[values.dtype.kind]
+    if hasattr(group, "create_array"):
+        from zarr.codecs import Crc32cCodec
+
+        checksum = {"compressors": [Crc32cCodec()]} if floating else {}
+        array = group.create_array(name, **how, **checksum, config={"write_empty_chunks": True})
+    else:
+        array = group.create_dataset(name, **how, compressor=None, write_empty_chunks=True)
     if values.size and not is_dask(values):
         array[...] = values
