@@ -21,14 +21,14 @@ import numpy.typing as npt
 
 from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN, Labels
 
-__all__ = ["MISSING", "PairLabels", "Pattern", "connected", "find_pattern", "group_pairs", "refine"]
+__all__ = ["LABEL_FACTOR", "MISSING", "PairLabels", "Pattern", "connected", "find_pattern", "group_pairs", "refine"]
 
 MISSING = UNKNOWN  #: label of a pair without a score, or whose score is not used
 
 Array = npt.NDArray[Any]  #: numbers; NumPy's types of sums by class are those of integers
 Shape = tuple[int, int]
 Index = npt.NDArray[np.integer]
-_FACTOR = np.array([11400714819323198485, 1, 14029467366897019727], np.uint64)  # of labels 0, 1, -1 in a hash
+LABEL_FACTOR = np.array([11400714819323198485, 1, 14029467366897019727], np.uint64)  # of labels 0, 1, -1 in a hash
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,9 +147,9 @@ def find_pattern(labels: PairLabels) -> Pattern:
     single_i, single_j, single_label = i[single], j[single], label[single]
     i, j, label = i[~single], j[~single], label[~single]
     row_hash, col_hash = _hashes(labels, i, j, label), _hashes(labels.T, j, i, label)
-    mixed_row, mixed_col = ((part * _FACTOR[2]) ^ (part >> np.uint64(29)) for part in (row_hash, col_hash))
-    row_hash[single_i] += (mixed_col[single_j] + np.uint64(1)) * _FACTOR[single_label] * _FACTOR[2]
-    col_hash[single_j] += (mixed_row[single_i] + np.uint64(1)) * _FACTOR[single_label] * _FACTOR[2]
+    mixed_row, mixed_col = ((part * LABEL_FACTOR[2]) ^ (part >> np.uint64(29)) for part in (row_hash, col_hash))
+    row_hash[single_i] += (mixed_col[single_j] + np.uint64(1)) * LABEL_FACTOR[single_label] * LABEL_FACTOR[2]
+    col_hash[single_j] += (mixed_row[single_i] + np.uint64(1)) * LABEL_FACTOR[single_label] * LABEL_FACTOR[2]
     _, row_first, row_class, row_size = np.unique(row_hash, True, True, True)
     _, col_first, col_class, col_size = np.unique(col_hash, True, True, True)
     match, own, partner = np.full(len(row_first), -1), np.zeros(len(row_first), np.int8), np.full(K, -1)
@@ -178,7 +178,7 @@ def _hashes(labels: PairLabels, i: Index, j: Index, label: Index) -> npt.NDArray
     found: npt.NDArray[np.uint64] = of_speaker[labels.rows]
     before, now = labels.by_speaker(i, j) == TARGET, label != labels.background
     np.subtract.at(found, i[before], token[j[before]])
-    np.add.at(found, i[now], token[j[now]] * _FACTOR[label[now]])
+    np.add.at(found, i[now], token[j[now]] * LABEL_FACTOR[label[now]])
     return found
 
 
@@ -187,6 +187,10 @@ def connected(i: Index, j: Index, shape: Shape) -> tuple[Index, Index]:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
+    if np.bincount(i).max(initial=0) < 2 and np.bincount(j).max(initial=0) < 2:  # each component is a pair, or alone
+        cols = np.zeros(shape[1], np.intp)
+        cols[j] = i + 1
+        return np.arange(shape[0]), np.where(cols, cols - 1, shape[0] - 1 + np.cumsum(cols == 0))
     graph = csr_array((np.ones(len(i), np.int8), (i, j + shape[0])), (sum(shape), sum(shape)))
     component = connected_components(graph, directed=False)[1].astype(np.intp)
     return component[: shape[0]], component[shape[0] :]
@@ -213,6 +217,8 @@ def refine(pattern: Pattern, row_codes: Index, col_codes: Index) -> Pattern:
 
     The counts of scores stay those of the whole classes; components stay whole.
     """
+    if not row_codes.any() and not col_codes.any():
+        return pattern
     row_key, col_key = 9 * pattern.row_class + 3 * row_codes, 9 * pattern.col_class + 3 * col_codes
     i = np.flatnonzero(pattern.partner >= 0)
     j = pattern.partner[i]

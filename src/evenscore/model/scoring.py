@@ -87,7 +87,8 @@ class ScoreModelNormalizer:
         else:
             pairs = PairLabels.from_labels(labelled_parts(cohort, labels)[0][1])  # type: ignore[arg-type]
         with one_blas_thread():
-            sums = scores.class_sums(pairs) if hasattr(scores, "class_sums") else matrix_sums(scores, pairs)
+            bilinear = hasattr(scores, "class_sums")
+            sums = scores.class_sums(pairs) if bilinear else matrix_sums(scores, pairs, float(model.mu[0]))
         sums, self._pattern = sums.moved(model.mu), find_pattern(sums.labels)
         self._gamma = sums.rows / model.sigma2 @ model.alpha, sums.cols / model.sigma2 @ model.beta  # (E2)
         self._predictions: dict[tuple[bytes, bytes], Prediction] = {}
@@ -99,8 +100,7 @@ class ScoreModelNormalizer:
             labels = {"enroll_labels": blocks.enroll_labels, "test_labels": blocks.test_labels}
             blocks = ScoreBlocks(trials, blocks.enroll, blocks.test, self._table, **labels)  # type: ignore[arg-type]
         enroll, test = blocks.enroll and blocks.enroll.scores, blocks.test and blocks.test.scores
-        keys = blocks.enroll_labels, blocks.test_labels
-        e_key, t_key = (None if labels is None else labels.matrix for labels in keys)
+        e_key, t_key = (None if k is None else k.matrix for k in (blocks.enroll_labels, blocks.test_labels))
         return trials.with_normalized(self.llr(trials.scores, enroll, test, e_key, t_key, trials.rows, trials.cols))
 
     def llr(
@@ -203,9 +203,9 @@ class ScoreModelNormalizer:
         e, e_key = _one_side(enroll, enroll_labels, len(self._gamma[1]), "enroll")
         t, t_key = _one_side(test, test_labels, len(self._gamma[0]), "test")
         p = self._predict(e_key, t_key)
-        e0, e1 = (float(o + w @ e) for o, w in zip(p.offset, p.enroll, strict=True))
+        p0, p1 = (p.enroll @ e + p.test @ t + p.offset).tolist()
         formula, constants = self.formula(p.variance)
-        return float(formula(float(score), e0, e1, float(p.test[0] @ t), float(p.test[1] @ t), *constants))
+        return float(formula(float(score), p0, p1, 0.0, 0.0, *constants))
 
     def _predict(self, enroll_labels: Codes, test_labels: Codes) -> Prediction:
         """Return the prediction of trials with these labels; the last ones are remembered."""
@@ -224,8 +224,8 @@ def _one_side(scores: npt.ArrayLike | None, labels: npt.ArrayLike | None, size: 
     key = np.zeros(size, np.int8) if labels is None else np.asarray(labels, np.int8)
     if s.shape != key.shape or s.ndim != 1 or len(s) < size:
         raise InputError(f"{name} has shape {s.shape} and its labels {key.shape}, but the cohort has {size} members")
-    absent = np.isnan(s)
-    return (np.where(absent, 0.0, s), np.where(absent, np.int8(MISSING), key)) if absent.any() else (s, key)
+    complete = s.dot(s) >= 0  # the fastest way to find NaN
+    return (s, key) if complete else (np.where(np.isnan(s), 0.0, s), np.where(np.isnan(s), np.int8(MISSING), key))
 
 
 def _kinds(scores: Scores | None, labels: Codes | None, number: int, size: int) -> tuple[list[Codes], Index]:
@@ -307,8 +307,7 @@ def predict(
         constant += np.bincount(pattern.row_class, gamma[0][:, d], len(row_label)) @ row_cov[:, d]
         constant += np.bincount(pattern.col_class, gamma[1][:, d], len(col_label)) @ col_cov[:, d]
     both = np.concatenate([model.alpha, model.beta], axis=1)
-    variance = model.sigma2 + ((both @ V) * both).sum(1)
-    return Prediction(model.mu + both @ constant, both @ F, both @ G, variance)  # (S2)
+    return Prediction(model.mu + both @ constant, both @ F, both @ G, model.sigma2 + ((both @ V) * both).sum(1))  # (S2)
 
 
 def _weights(v: Array, mine: Array, theirs: Array, labels: Codes, own: Array, others: Array | None = None) -> Array:
@@ -317,9 +316,7 @@ def _weights(v: Array, mine: Array, theirs: Array, labels: Codes, own: Array, ot
     ``own`` is the covariance of the trial's side with (x~, y~), ``others`` that of the cohort's members.
     """
     h = np.maximum(labels, 0)
-    found = mine[h] @ own
-    if others is not None:
-        found += (theirs[h][:, :, None] * others).sum(1)
+    found = mine[h] @ own + (0.0 if others is None else (theirs[h][:, :, None] * others).sum(1))
     return (found * ((labels != MISSING) / v[h])[:, None]).T
 
 

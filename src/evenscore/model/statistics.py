@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.data.labels import NONTARGET, TARGET
-from evenscore.model.pattern import Array, Index, Pattern, find_pattern
+from evenscore.model.pattern import LABEL_FACTOR, Array, Index, Pattern, find_pattern
 from evenscore.model.sums import ClassSums
 
 if TYPE_CHECKING:
@@ -148,11 +148,10 @@ def lay_out(pattern: Pattern, ordered: bool = True) -> Layout:
     row_keys: list[Array] = [pattern.match < 0]
     col_keys: list[Array] = [~col_matched]
     if ordered:  # numbers that follow from sizes and labels only
-        factor = np.array([11400714819323198485, 1, 14029467366897019727], np.uint64)
         row_key, col_key = 3 * pattern.row_size.astype(np.uint64), 3 * pattern.col_size.astype(np.uint64)
-        np.add.at(row_key, pattern.a, pattern.col_size[pattern.b].astype(np.uint64) * factor[pattern.label])
-        np.add.at(col_key, pattern.b, pattern.row_size[pattern.a].astype(np.uint64) * factor[pattern.label])
-        row_key[matched] += col_key[pattern.match[matched]] * factor[2] + factor[pattern.own[matched]]
+        np.add.at(row_key, pattern.a, pattern.col_size[pattern.b].astype(np.uint64) * LABEL_FACTOR[pattern.label])
+        np.add.at(col_key, pattern.b, pattern.row_size[pattern.a].astype(np.uint64) * LABEL_FACTOR[pattern.label])
+        row_key[matched] += col_key[pattern.match[matched]] * LABEL_FACTOR[2] + LABEL_FACTOR[pattern.own[matched]]
         row_keys, col_keys = [*row_keys, row_key], [*col_keys, col_key]
     row_slot, col_slot = _position(pattern.row_component, *row_keys), _position(pattern.col_component, *col_keys)
     col_slot[pattern.match[matched]] = row_slot[matched]

@@ -87,7 +87,8 @@ def normalize_by_folds(
         if progress is not None:
             progress(n_done, n_pairs)
         (a, condition_enroll), (b, condition_test) = groups_enroll[:, group_enroll], groups_test[:, group_test]
-        keep_enroll, keep_test = ~np.isin(members_enroll, (a, b)), ~np.isin(members_test, (a, b))
+        keep_enroll = (members_enroll != a) & (members_enroll != b)
+        keep_test = (members_test != a) & (members_test != b)
         if condition_test != _WHOLE_COHORT:
             keep_enroll &= conditions[2] == condition_test
         if condition_enroll != _WHOLE_COHORT:

@@ -20,7 +20,7 @@ from evenscore.norms.folds import normalize_by_folds
 from evenscore.norms.options import CLASSICAL, NormOptions
 from evenscore.norms.select import rankings_by_name
 from evenscore.norms.statistics import CohortError
-from evenscore.parallel import Progress
+from evenscore.parallel import Progress, one_blas_thread
 
 __all__ = ["METHODS", "FittedNorm", "Method", "fit_norm", "method_named", "normalize", "register_norm"]
 
@@ -110,7 +110,8 @@ def normalize(
     norm = partial(found.norm, **options)
     if condition is None and (blocks.trials.enroll.speakers is None and blocks.trials.test.speakers is None):
         return norm(blocks)
-    return normalize_by_folds(norm, blocks, folds, condition, progress)
+    with one_blas_thread():  # once for all folds
+        return normalize_by_folds(norm, blocks, folds, condition, progress)
 
 
 @dataclass(frozen=True, eq=False)
