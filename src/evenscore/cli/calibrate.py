@@ -83,7 +83,7 @@ def calibrate(
     elif kind.supervised or cross_validate:
         keys = [path for path in (train_key, key) if path]
         maps = None if keys else enroll_speakers
-        parts = read_labelled(train or scores or (), keys, maps, None, "--train-key" if train else "--key")
+        parts = read_labelled(train or scores or (), keys, maps, "--train-key" if train else "--key")
         training, labels = _with_metadata([table for table, _ in parts], metadata), parts[0][1]
     else:
         training = [read_scores(path) for path in train or ()]

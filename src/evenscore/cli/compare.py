@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from evenscore.cli.embeddings import ScorerOption
-from evenscore.cli.options import _RARE, Json, file_option, operating_point
+from evenscore.cli.options import _RARE, Json, ScorerOption, file_option, operating_point
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ def _read_side(
     from evenscore.cli.inputs import read_labelled
 
     names = [path.rpartition("/")[2].partition(".")[0] for path in paths] if len(paths) > 1 else [""]
-    tables = read_labelled(paths, keys or [], None if keys else speakers, None)
+    tables = read_labelled(paths, keys or [], None if keys else speakers)
     known = [(table.with_sides(of_ids(table.enroll), of_ids(table.test)), labels) for table, labels in tables]
     return list(zip(names, known, strict=True))
 
@@ -216,7 +215,7 @@ def _sides_from_embeddings(
     paths: tuple[str, str, str], key: Files, trials: Files, scorer: str, of_ids: Callable[[Embeddings], Embeddings]
 ) -> Sides:
     """Score the training side against itself, which is the cohort, and the evaluation trials."""
-    from evenscore.cli.embeddings import read_scorer, read_sides, score_training
+    from evenscore.cli.inputs import read_scorer, read_sides, score_training
     from evenscore.data.blocks import LabelledBlocks
     from evenscore.data.labels import Labels
     from evenscore.files import read_embeddings, read_trials

@@ -57,7 +57,7 @@ def convert(
         table = table.to_trials().join(read_trials(key), unmatched=unmatched)
     if speakers is not None:
         known = read_speakers(speakers)
-        table = _labelled(table.to_trials(), known) if trials else table.with_speakers(known)
+        table = _with_labels(table.to_trials(), known) if trials else table.with_speakers(known)
     if matrix is not None and trials:
         table = table.to_matrix() if matrix else table.to_trials()
     write(table, output, format=to_format)
@@ -91,7 +91,7 @@ def _one_map(maps: Sequence[Mapping[str, str]]) -> dict[str, str]:
     return whole
 
 
-def _labelled(trials: TrialList, speakers: Mapping[str, str]) -> TrialList:
+def _with_labels(trials: TrialList, speakers: Mapping[str, str]) -> TrialList:
     """Return trials with the labels that follow from their speakers."""
     known = trials.with_speakers(speakers, speakers)
     return trials.with_labels(Labels.from_speakers(known.enroll, known.test).pairs(trials.rows, trials.cols))

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenscore.cli.embeddings import ScorerOption
 from evenscore.cli.model import CLASSES, describe, model_lines
-from evenscore.cli.options import Json, MemoryLimit, Scheduler, Workers, file_option, parse_name
+from evenscore.cli.options import Json, MemoryLimit, Scheduler, ScorerOption, Workers, file_option, parse_name
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,8 +39,7 @@ def fit(
     norm: Annotated[
         str, typer.Option(metavar="NAME[:OPTION=VALUE]", help="lgsm, the score model, or evidence.")
     ] = "lgsm",
-    enroll_speakers: Annotated[str | None, file_option("Map from enrolment to speaker, for labels.")] = None,
-    test_speakers: Annotated[str | None, file_option("Map from test to speaker; else --enroll-speakers.")] = None,
+    enroll_speakers: Annotated[str | None, file_option("Speakers of both sides by id, in place of a key.")] = None,
     enroll_embeddings: Annotated[str | None, file_option("Embeddings of the enrolments.")] = None,
     test_embeddings: Annotated[str | None, file_option("Embeddings of the tests.")] = None,
     scorer: ScorerOption = "cosine",
@@ -71,10 +69,10 @@ def fit(
     virtual = name == "lgsm"  # which needs sums of the scores only
     with cluster(workers, scheduler, memory_limit), progress_bar("fit") as bar:
         if enroll_embeddings is not None and test_embeddings is not None:
-            paths = enroll_embeddings, test_embeddings, enroll_speakers, test_speakers
+            paths = enroll_embeddings, test_embeddings, enroll_speakers
             parts = [_score_vectors(*paths, key or [], scorer, virtual)]
         elif scores:
-            parts = read_labelled(scores, key or [], enroll_speakers, test_speakers)
+            parts = read_labelled(scores, key or [], enroll_speakers)
         else:
             raise InputError("there is nothing to train on; give --scores, or embeddings of enrolments and of tests")
         if virtual:
@@ -89,34 +87,26 @@ def fit(
 
 
 def _score_vectors(
-    enroll: str,
-    test: str,
-    enroll_speakers: str | None,
-    test_speakers: str | None,
-    keys: list[str],
-    scorer: str,
-    virtual: bool,
+    enroll: str, test: str, speakers: str | None, keys: list[str], scorer: str, virtual: bool
 ) -> tuple[Any, Labels | None]:
     """Return labelled scores of embeddings: of listed trials, of a matrix, or of one that is never formed."""
-    from evenscore.cli.embeddings import read_scorer, read_sides, score_training
-    from evenscore.cli.inputs import facts_of_ids
+    from evenscore.cli.inputs import facts_of_ids, read_scorer, read_sides, score_training
     from evenscore.data.labels import Labels
     from evenscore.files import read_trials
     from evenscore.scoring import score_embeddings
 
     if len(keys) > 1:
         raise InputError("embeddings have one --key; leave out the others")
-    of_enroll = facts_of_ids(enroll_speakers, None)
-    of_test = of_enroll if test_speakers is None else facts_of_ids(test_speakers, None)
+    described = facts_of_ids(speakers, None)
     left, right = read_sides(enroll, test)
-    described = of_enroll(left)
-    right = described if right is left and test_speakers is None else of_test(right)
+    same, left = right is left, described(left)
+    right = left if same else described(right)
     if keys:
-        return score_embeddings(described, right, read_trials(keys[0]), scorer=read_scorer(scorer)), None
-    labels = Labels.from_speakers(described, right)
+        return score_embeddings(left, right, read_trials(keys[0]), scorer=read_scorer(scorer)), None
+    labels = Labels.from_speakers(left, right)
     if not virtual or "train=" in scorer or "center=" in scorer:  # trained on own speakers: scored by folds
-        return score_training(scorer, described, right), labels
-    return read_scorer(scorer).bilinear(described, right), labels
+        return score_training(scorer, left, right), labels
+    return read_scorer(scorer).bilinear(left, right), labels
 
 
 def _own_cohort(scores: Table, labels: Labels | None) -> LabelledBlocks:

@@ -1,9 +1,9 @@
-"""From the paths of a command line to tables, labels and score blocks."""
+"""From what a command line names to tables, labels, score blocks, embeddings and scorers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
@@ -13,10 +13,16 @@ from evenscore.data.score_matrix import LARGEST_SCORE, ScoreMatrix, first_bad_sc
 from evenscore.data.side import Side
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import FileError, InputError, quoted
-from evenscore.files import read_scores, read_speakers, read_trials
+from evenscore.files import FORMATS, read_embeddings, read_model, read_scores, read_speakers, read_trials
 from evenscore.large import Scores, is_dask
+from evenscore.spelling import parse_name
 
-__all__ = ["CONDITION", "facts_of_ids", "read_blocks", "read_labelled", "refuse_overflow", "warn_self_pairs"]
+if TYPE_CHECKING:
+    from evenscore.data.embeddings import Embeddings
+    from evenscore.scoring.scorers import Scorer
+
+__all__ = ["CONDITION", "facts_of_ids", "labelled_format", "read_blocks", "read_labelled", "read_scorer", "read_sides"]
+__all__ += ["refuse_overflow", "score_training", "warn_self_pairs"]
 
 CONDITION = "condition"  #: the column that --conditions gives to every side
 AnySide = TypeVar("AnySide", bound=Side)
@@ -93,27 +99,25 @@ def _read_key(path: str, block: ScoreMatrix | None, option: str, scores: str) ->
 def read_labelled(
     scores: Sequence[str],
     keys: Sequence[str],
-    enroll_speakers: str | None,
-    test_speakers: str | None,
+    speakers: str | None,
     key_option: str = "--key",
 ) -> list[tuple[Table, Labels | None]]:
     """Read labelled scores: a list of trials has its labels itself, a matrix has them beside it.
 
     Labels are those of keys (one for all files or one for each), of speaker maps, or of the score files.
     """
-    if keys and enroll_speakers is not None:
+    if keys and speakers is not None:
         raise InputError("--key and --enroll-speakers both give labels; leave out one of them")
     if len(keys) not in (0, 1, len(scores)):
         raise InputError(f"there are {len(keys)} of --key, but {len(scores)} of --scores; give one for all or for each")
-    of_enroll = facts_of_ids(enroll_speakers, None)
-    of_test = of_enroll if test_speakers is None else facts_of_ids(test_speakers, None)
+    described = facts_of_ids(speakers, None)
     parts: list[tuple[Table, Labels | None]] = []
     for number, path in enumerate(scores):
         table = read_scores(path)
-        table = table.with_sides(of_enroll(table.enroll), of_test(table.test))
+        table = table.with_sides(described(table.enroll), described(table.test))
         if keys:
             parts.append(_with_key(table, keys[number if len(keys) > 1 else 0]))
-        elif enroll_speakers is not None:
+        elif speakers is not None:
             labels = Labels.from_speakers(table.enroll, table.test)
             listed = None if table.rows is None else table.with_labels(labels.pairs(table.rows, table.cols))
             parts.append((table, labels) if listed is None else (listed, None))
@@ -135,6 +139,64 @@ def _with_key(table: Table, path: str) -> tuple[Table, Labels | None]:
         return table.join(key), None
     except InputError as error:
         raise FileError(path, str(error)) from None
+
+
+def read_scorer(text: str) -> Scorer:
+    """Return the scorer that ``--scorer`` names, trained on the file that it names, if it does."""
+    from evenscore.scoring import make_scorer
+
+    background, options = _scorer_options(text)
+    return make_scorer(training=background, **options)
+
+
+def score_training(text: str, enroll: Embeddings, test: Embeddings) -> ScoreMatrix:
+    """Score training trials; those of speakers that the scorer was trained on are scored by folds without them."""
+    from evenscore.scoring import make_scorer, score_by_folds, score_embeddings
+
+    background, options = _scorer_options(text)
+    known = {*(() if background is None or background.speakers is None else background.speakers)} - {None}
+    sides = [set() if side.speakers is None else {*side.speakers} for side in (enroll, test)]
+    if background is None or not known & (sides[0] | sides[1]):
+        return score_embeddings(enroll, test, scorer=make_scorer(training=background, **options)).to_matrix()
+    return score_by_folds(lambda part: make_scorer(training=part, **options), background, enroll, test)
+
+
+def read_sides(
+    enroll: str, test: str, enroll_map: str | None = None, scorer: Scorer | None = None
+) -> tuple[Embeddings, Embeddings]:
+    """Read the embeddings of both sides, one object if they are one file; enrolments of a map are made of several."""
+    from evenscore.scoring import enroll_models, make_scorer
+
+    left = read_embeddings(enroll)
+    right = left if test == enroll else read_embeddings(test)
+    if enroll_map is None:
+        return left, right
+    path, options = parse_name(enroll_map, ("length_norm",))
+    members: dict[str, list[str]] = {}
+    for utterance, model in read_speakers(path).items():
+        members.setdefault(model, []).append(utterance)
+    return enroll_models(make_scorer() if scorer is None else scorer, left, members, **options), right
+
+
+def _scorer_options(text: str) -> tuple[Embeddings | None, dict[str, Any]]:
+    """Return what a scorer is trained on, and the name and the options of `make_scorer`."""
+    from evenscore.scoring import PLDA, SCORERS
+
+    name = text.partition(":")[0]
+    if name not in SCORERS:
+        raise InputError(f"there is no scorer {name!r}; there are {', '.join(SCORERS)}")
+    name, options = parse_name(text, (*SCORERS[name], "train"))
+    background = read_embeddings(str(options.pop("train"))) if "train" in options else None
+    if name == "plda" and "model" not in options and background is None:
+        raise InputError("--scorer plda needs a trained PLDA; give plda:model=FILE, made by 'evenscore plda'")
+    if "model" in options:
+        options["model"] = read_model(str(options["model"]), PLDA)
+    if "center" in options:
+        center = read_embeddings(str(options["center"]))
+        fixed = background is not None or name == "plda"
+        options["center"] = center.vectors.mean(axis=0, dtype=float) if fixed else "mean"
+        background = background if fixed else center
+    return background, {"scorer": name, **options}
 
 
 def warn_self_pairs(table: Table) -> None:
@@ -162,3 +224,11 @@ def refuse_overflow(table: Table, *, infinite: bool = False) -> Table:
 
     scores: Scores = table.scores
     return table.with_normalized(scores.map_blocks(check, meta=scores._meta) if is_dask(scores) else check(scores))
+
+
+def labelled_format(table: Any, output: str, to_format: str | None) -> str | None:
+    """Return the format of scores: a text format with labels, where trials have them and nothing else is asked for."""
+    labels = getattr(table, "labels", None)
+    endings = tuple(ending for each in FORMATS.values() for ending in each.extensions)
+    named = to_format is not None or output.lower().removesuffix(".gz").endswith(endings)
+    return to_format if named or labels is None or (labels < 0).any() else "wespeaker"

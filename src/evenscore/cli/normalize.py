@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from evenscore.cli.embeddings import EnrollMap, ScorerOption
-from evenscore.cli.options import _RARE, MemoryLimit, Output, Scheduler, ToFormat, Workers, file_option, parse_name
+from evenscore.cli.options import (
+    _RARE,
+    EnrollMap,
+    MemoryLimit,
+    Output,
+    Scheduler,
+    ScorerOption,
+    ToFormat,
+    Workers,
+    file_option,
+    parse_name,
+)
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,8 +54,8 @@ def normalize(
     enroll_cohort: Annotated[str | None, file_option("Enrolments against the cohort (S_e).")] = None,
     test_cohort: Annotated[str | None, file_option("Cohort against the tests (S_t).")] = None,
     cohort: Annotated[str | None, file_option("Cohort against itself (S_I).")] = None,
-    speakers: Annotated[str | None, file_option("Map: a trial's speakers leave its cohort.")] = None,
-    cohort_speakers: Annotated[str | None, file_option("The same for the cohort; else --speakers.")] = None,
+    speakers: Annotated[str | None, file_option("Speakers by id; a trial's own are left out of its cohort.")] = None,
+    cohort_speakers: Annotated[str | None, file_option("Speakers of the cohort, if in another file.")] = None,
     enroll_embeddings: Annotated[str | None, file_option("Embeddings of the enrolments.")] = None,
     test_embeddings: Annotated[str | None, file_option("Embeddings of the tests.")] = None,
     cohort_embeddings: Annotated[str | None, file_option("Embeddings of the cohort.")] = None,
@@ -86,8 +96,7 @@ def normalize(
     is. Options follow a norm: top_k, drop_top, select, statistic, trim, ddof, std_floor, combine, convention.
     """
     from evenscore.cli.app import progress_bar
-    from evenscore.cli.inputs import CONDITION, facts_of_ids, read_blocks, refuse_overflow
-    from evenscore.cli.options import labelled_format
+    from evenscore.cli.inputs import CONDITION, facts_of_ids, labelled_format, read_blocks, refuse_overflow
     from evenscore.files import output_format, write
     from evenscore.large import cluster, task_progress
     from evenscore.norms.registry import normalize as normalize_blocks
@@ -142,7 +151,7 @@ def _read_vectors(
     enroll: str, test: str, enroll_map: str | None, scorer: str, of_trials: Callable[[Embeddings], Embeddings]
 ) -> Vectors:
     """Read the embeddings of both sides, and the scorer."""
-    from evenscore.cli.embeddings import read_scorer, read_sides
+    from evenscore.cli.inputs import read_scorer, read_sides
 
     how = read_scorer(scorer)
     left, right = read_sides(enroll, test, enroll_map, how)

@@ -12,8 +12,8 @@ from evenscore.spelling import parse_name
 if TYPE_CHECKING:
     from evenscore.metrics import OperatingPoint
 
-__all__ = ["Json", "MemoryLimit", "Output", "Scheduler", "ToFormat", "Workers"]
-__all__ += ["file_option", "labelled_format", "operating_point", "parse_name"]
+__all__ = ["EnrollMap", "Json", "MemoryLimit", "Output", "Scheduler", "ScorerOption", "ToFormat", "Workers"]
+__all__ += ["file_option", "operating_point", "parse_name"]
 
 _RARE = "Large data and rare options"
 
@@ -39,14 +39,22 @@ MemoryLimit = Annotated[
 ]
 
 
-def labelled_format(table: Any, output: str, to_format: str | None) -> str | None:
-    """Return the format of scores: a text format with labels, where trials have them and nothing else is asked for."""
-    from evenscore.files import FORMATS
-
-    labels = getattr(table, "labels", None)
-    endings = tuple(ending for each in FORMATS.values() for ending in each.extensions)
-    named = to_format is not None or output.lower().removesuffix(".gz").endswith(endings)
-    return to_format if named or labels is None or (labels < 0).any() else "wespeaker"
+ScorerOption = Annotated[
+    str,
+    typer.Option(
+        "--scorer",
+        metavar="NAME[:OPTION=VALUE]",
+        help="cosine or dot, with center=FILE, or train=FILE:lda=150 or :wccn=1; plda:model=FILE or plda:train=FILE.",
+    ),
+]
+EnrollMap = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE[:length_norm=before]",
+        help="Utterances of each enrolment, as in spk2utt; their mean is scored.",
+        rich_help_panel=_RARE,
+    ),
+]
 
 
 def operating_point(text: str) -> OperatingPoint:

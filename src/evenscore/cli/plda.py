@@ -24,7 +24,6 @@ def plda(
     lda_dim: Annotated[
         int | None, typer.Option(metavar="D", help="Directions to keep in which speakers differ.")
     ] = None,
-    center: Annotated[bool, typer.Option("--center/--no-center", help="Subtract the mean first.")] = True,
     length_norm: Annotated[bool, typer.Option("--length-norm/--no-length-norm", help="Scale to length 1.")] = True,
     shrinkage: Annotated[
         float, typer.Option(metavar="SHARE", help="Share of the covariances that equal variances replace.")
@@ -47,7 +46,7 @@ def plda(
         return
     if speakers is not None:
         vectors = vectors.with_speakers(read_speakers(speakers))
-    how = {"center": center, "lda_dim": lda_dim, "length_normalize": length_norm, "shrinkage": shrinkage}
+    how = {"lda_dim": lda_dim, "length_normalize": length_norm, "shrinkage": shrinkage}
     fit = fit_plda(vectors, **how)  # type: ignore[arg-type]
     write_model(fit.model, output, info=how | {"log_likelihood": fit.log_likelihood[-1]})
     end = "converged" if fit.converged else "not converged; few speakers for so many dimensions need --shrinkage"

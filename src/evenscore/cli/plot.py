@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from evenscore.cli.options import file_option
+from evenscore.cli.options import file_option, operating_point
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
     from evenscore.data.trial_list import TrialList
-    from evenscore.metrics import DetBand, OperatingPoint
+    from evenscore.metrics import DetBand
 
 __all__ = ["EXAMPLES", "plot"]
 
@@ -35,10 +35,8 @@ def plot(
     scores: Annotated[list[str], typer.Argument(metavar="SCORES...", help="Scores, a file for each system.")],
     output: Annotated[str, file_option("Figure to write: .svg, .pdf or .png.", "--output", "-o")],
     key: Annotated[list[str] | None, file_option("Labels: one for all, or one for each.", "--key", "-k")] = None,
-    enroll_speakers: Annotated[str | None, file_option("Map from enrolment to speaker, for labels.")] = None,
-    test_speakers: Annotated[str | None, file_option("The same of the tests, if in another file.")] = None,
+    enroll_speakers: Annotated[str | None, file_option("Speakers of both sides by id, in place of a key.")] = None,
     name: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="Name of a system, one for each file.")] = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title above the figure.")] = None,
     dark: Annotated[bool, typer.Option("--dark", help="Draw on a dark ground.")] = False,
     points: Annotated[
         list[str] | None, typer.Option(metavar="P[,CM,CF]", help="det, bayes: mark a prior, and costs.")
@@ -70,11 +68,11 @@ def plot(
     if len(scores) != _FILES.get(kind, len(scores)):
         raise InputError(f"{kind} needs {_FILES[kind]} of SCORES, but there are {len(scores)}")
     names = _names(scores, name or [])
-    read = read_labelled(scores, key or [], enroll_speakers, test_speakers)
+    read = read_labelled(scores, key or [], enroll_speakers)
     tables = [table.to_trials(labels) if table.rows is None else table for table, labels in read]
     systems = dict(zip(names, tables, strict=True))
     data: Any = systems.get("", systems)  # a system without a name is drawn as itself
-    places = [_operating_point(text) for text in points or ()] or None
+    places = [operating_point(text) for text in points or ()] or None
     with draw.figure_style(dark=dark):
         from matplotlib.figure import Figure
 
@@ -97,8 +95,6 @@ def plot(
             draw.plot_reliability(data, p_target=p_target, ax=ax)
         else:
             draw.plot_norm_effect(tables[0], tables[1], names=(names[0], names[1]), ax=ax)
-        if title is not None:
-            ax.set_title(title, parse_math=False)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph")  # the font lacks a letter of a name: a box stands in its place
             save_figure(figure, output)
@@ -112,19 +108,6 @@ def _names(paths: Sequence[str], names: Sequence[str]) -> list[str]:
     if len(names) != len(paths) or len(set(names)) < len(names):
         raise InputError(f"there are {len(paths)} files of scores; give a different --name for each of them")
     return list(names)
-
-
-def _operating_point(text: str) -> OperatingPoint:
-    """Return the operating point of a prior, or of a prior and costs."""
-    from evenscore.metrics import OperatingPoint
-
-    try:
-        numbers = [float(part) for part in text.split(",")]
-    except ValueError:
-        numbers = []
-    if len(numbers) not in (1, 3):
-        raise InputError(f"--points is {text!r}, but must be a prior or PRIOR,COST_OF_MISS,COST_OF_FALSE_ALARM")
-    return OperatingPoint(*numbers)
 
 
 def _band(trials: TrialList, replicates: int) -> DetBand:

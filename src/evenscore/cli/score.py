@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from evenscore.cli.embeddings import EnrollMap, ScorerOption
-from evenscore.cli.options import MemoryLimit, Output, Scheduler, ToFormat, Workers, file_option, labelled_format
+from evenscore.cli.options import (
+    EnrollMap,
+    MemoryLimit,
+    Output,
+    Scheduler,
+    ScorerOption,
+    ToFormat,
+    Workers,
+    file_option,
+)
 
 __all__ = ["EXAMPLES", "score"]
 
@@ -34,8 +42,7 @@ def score(
     The output is a matrix, or the listed trials in their order and with their labels. An utterance has no score against
     itself. A matrix for a zarr store is computed and written in chunks, so that it may be larger than memory.
     """
-    from evenscore.cli.embeddings import read_scorer, read_sides
-    from evenscore.cli.inputs import refuse_overflow
+    from evenscore.cli.inputs import labelled_format, read_scorer, read_sides, refuse_overflow
     from evenscore.files import output_format, read_trials, write
     from evenscore.large import cluster
     from evenscore.scoring import embedding_blocks

@@ -6,14 +6,13 @@ from typing import Annotated
 
 import typer
 
-from evenscore.cli.options import Output, ToFormat, file_option
+from evenscore.cli.options import Output, file_option
 
 __all__ = ["EXAMPLES", "trials"]
 
 EXAMPLES = """
 evenscore trials utt2spk -o all.trials                               # all pairs
 evenscore trials utt2spk --targets 20 --nontargets 100 -o dev.trials # so many of each speaker
-evenscore trials meta.csv --same gender --nontargets 200 -o same_gender.trials
 evenscore trials utt2spk --conditions utt2gender -o same_gender.trials
 """
 
@@ -27,30 +26,22 @@ def trials(
     nontargets: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Non-target trials of each speaker; by default all.")
     ] = None,
-    same: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of FILE that is equal on both sides of a trial.")
-    ] = None,
     conditions: Annotated[str | None, file_option("Conditions by id that are equal on both sides of a trial.")] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the random draws.")] = 0,
-    to_format: ToFormat = None,
 ) -> None:
     """Make a list of trials with labels from the speakers of utterances.
 
     An utterance is never tried against itself, and no two utterances in both orders. Trials of so many per speaker are
     drawn at random; the same seed gives the same list.
     """
-    from evenscore.errors import InputError
-    from evenscore.files import output_format, read_metadata, read_speakers, write
+    from evenscore.files import output_format, read_speakers, write
     from evenscore.scoring import make_trials
 
-    output_format(output, "trials", to_format)  # refused before the work, not after it
-    if same is not None and conditions is not None:
-        raise InputError("--same and --conditions say the same; give one of them")
+    output_format(output, "trials")  # refused before the work, not after it
     known = read_speakers(speakers)
     equal = None if conditions is None else read_speakers(conditions)
-    equal = equal if same is None else read_metadata(speakers).by_id(same)
     made = make_trials(known, targets=targets, nontargets=nontargets, conditions=equal, seed=seed)
-    write(made, output, format=to_format)
+    write(made, output)
     n_target = int((made.labels == 1).sum()) if made.labels is not None else 0
     if output != "-":
         typer.echo(f"{len(made)} trials of {len(set(known.values()))} speakers: {n_target} target")

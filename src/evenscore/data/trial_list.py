@@ -218,11 +218,13 @@ class TrialList(Pairs):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TrialList):
             return NotImplemented
-        mine, theirs = ({"scores": one.scores, "labels": one.labels, **one.columns} for one in (self, other))
+        mine, theirs = (
+            {name: values for name, values in facts.items() if values is not None}
+            for facts in ({"scores": one.scores, "labels": one.labels, **one.columns} for one in (self, other))
+        )
         ordered = len(self) == len(other) and np.array_equal(self.find(other), np.arange(len(self)))
-        if not ordered or mine.keys() != theirs.keys() or any((mine[n] is None) != (theirs[n] is None) for n in mine):
-            return False
-        return all(np.array_equal(mine[n], theirs[n], equal_nan=True) for n in mine if mine[n] is not None)
+        same = ordered and mine.keys() == theirs.keys()
+        return same and all(np.array_equal(mine[name], theirs[name], equal_nan=True) for name in mine)
 
     __hash__ = None  # type: ignore[assignment]
 
