@@ -84,7 +84,7 @@ def map_pairs(
         run_blocks(gather, len(scores), 1, _TILE)
     else:
         work, size = _tile_work(formula, scores, enroll, test, constants, out), scores.size
-        run_blocks(work, *scores.shape, _LARGE_TILE if size >= COMPILED else _TILE)
+        run_blocks(work, len(scores), scores.shape[1], _LARGE_TILE if size >= COMPILED else _TILE)
     return out
 
 
@@ -172,7 +172,7 @@ def map_rows(function: Callable[[Array], Array], scores: Scores, n_numbers: int)
         out[rows] = function(np.asarray(scores[rows]))
 
     by_column = getattr(scores, "strides", (1, 0))[0] < getattr(scores, "strides", (1, 0))[-1]
-    run_blocks(work, *scores.shape, 4 * _ROWS if by_column else _ROWS)  # wide pieces of a transpose's columns
+    run_blocks(work, scores.shape[0], scores.shape[1], 4 * _ROWS if by_column else _ROWS)  # wide pieces of columns
     return out
 
 

@@ -87,8 +87,8 @@ class ScoreModelNormalizer:
         else:
             pairs = PairLabels.from_labels(labelled_parts(cohort, labels)[0][1])  # type: ignore[arg-type]
         with one_blas_thread():
-            bilinear = hasattr(scores, "class_sums")
-            sums = scores.class_sums(pairs) if bilinear else matrix_sums(scores, pairs, float(model.mu[0]))
+            center = float(model.mu[0])
+            sums = scores.class_sums(pairs) if hasattr(scores, "class_sums") else matrix_sums(scores, pairs, center)
         sums, self._pattern = sums.moved(model.mu), find_pattern(sums.labels)
         self._gamma = sums.rows / model.sigma2 @ model.alpha, sums.cols / model.sigma2 @ model.beta  # (E2)
         self._predictions: dict[tuple[bytes, bytes], Prediction] = {}
