@@ -199,13 +199,22 @@ def reduce_blocks(function: Formula, *arrays: Scores) -> Scores:
     if not is_dask(arrays[0]):
         return function(*arrays)
     import dask
+    import dask.array as da
 
-    parts = [array if is_dask(array) else _like(array, arrays[0]) for array in arrays]
-    parts = [part.rechunk(arrays[0].chunks).to_delayed().ravel() for part in parts]
-    layer = [dask.delayed(function, pure=False)(*blocks) for blocks in zip(*parts, strict=True)]
+    def block(*parts: Array) -> Array:
+        result = np.empty((1,) * arrays[0].ndim, object)
+        result[(0,) * result.ndim] = function(*parts)
+        return result
+
+    parts = [array if is_dask(array) else da.from_array(array, arrays[0].chunks) for array in arrays]
+    parts = [part.rechunk(arrays[0].chunks) for part in parts]
+    chunks = tuple((1,) * number for number in arrays[0].numblocks)
+    # One task reads a block and reduces it, so that no block waits in memory for its turn.
+    found = da.map_blocks(block, *parts, chunks=chunks, dtype=object, meta=np.empty((0,) * len(chunks), object))
+    layer = list(found.to_delayed().ravel())
     while len(layer) > 1:  # add in a tree, so that no worker holds all results
         layer = [dask.delayed(sum)(layer[i + 1 : i + 8], layer[i]) for i in range(0, len(layer), 8)]
-    return layer[0].compute()
+    return layer[0].compute().item()
 
 
 def store(array: Scores, target: Scores, is_stored: Callable[[int, int], bool]) -> None:
@@ -228,12 +237,6 @@ def regular_chunks(array: Scores) -> Scores:
     """Return a dask matrix in chunks of one size."""
     regular = all({*sizes[:-1]} <= {size} for sizes, size in zip(array.chunks, array.chunksize, strict=True))
     return array if regular else array.rechunk(tuple(map(min, CHUNKS, array.shape)))
-
-
-def _like(array: Scores, model: Scores) -> Scores:
-    import dask.array as da
-
-    return da.from_array(array, chunks=model.chunks)
 
 
 @contextmanager

@@ -20,7 +20,6 @@ from .formats import (
 from .models import (
     load_verifier as load_verifier,
     read_model as read_model,
-    read_model_and_info as read_model_and_info,
     save_verifier as save_verifier,
     write_model as write_model,
 )

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -54,7 +54,7 @@ def read(path: PathLike, format: str, options: ReadOptions) -> ScoreMatrix | Tri
         return from_arrays(arrays, path, options)
 
 
-def _open(path: PathLike, mode: str) -> Any:
+def _open(path: PathLike, mode: Literal["r", "r+", "w-"]) -> Any:
     """Open a store by its own metadata, not by consolidated ones, which are not what is checked for safety."""
     try:
         import zarr
