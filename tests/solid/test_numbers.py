@@ -56,7 +56,7 @@ def test_threads(data, expected, threads, monkeypatch):
     parallel._pool.cache_clear()
 
 
-@pytest.mark.parametrize(("chunks", "threads"), zip(CHUNKS, (1, 4, 4), strict=True), ids=str)
+@pytest.mark.parametrize(("chunks", "threads"), list(zip(CHUNKS, (1, 4, 4), strict=True)), ids=str)
 def test_dask(data, expected, chunks, threads):
     blocks, labels = data
     lazy = {}
