@@ -126,10 +126,11 @@ def _make_blocks(folder, rng, dev, trial, cohort):
 
 def write_store(path, scores, **ids):
     """Write a zarr store in ragged chunks; ids as NumPy text."""
-    group = zarr.open_group(str(path), mode="w", zarr_format=2)
-    group.create_array("scores", data=scores, chunks=(7, 11), fill_value=float("nan"))
+    group = zarr.open_group(str(path), mode="w", **({"zarr_format": 2} if hasattr(zarr, "create_array") else {}))
+    create = group.create_array if hasattr(zarr, "create_array") else group.create_dataset
+    create("scores", data=scores, chunks=(7, 11), fill_value=float("nan"))
     for name, values in ids.items():
-        group.create_array(name, data=values, chunks=values.shape)
+        create(name, data=values, chunks=values.shape)
 
 
 def _make_own_speakers(folder, rng):
