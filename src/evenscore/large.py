@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
@@ -16,9 +14,8 @@ from evenscore.parallel import Progress, busy_thread, run_blocks
 
 __all__ = [
     *("CHUNKS", "COMPILED", "cluster", "in_row_order", "is_dask", "map_pairs", "map_rows", "reduce_blocks"),
-    *("regular_chunks", "store"),
+    *("regular_chunks", "store", "task_progress"),
 ]
-__all__ += ["task_progress"]
 
 Array = npt.NDArray[Any]
 Scores = Any  #: a NumPy or a dask array, or anything whose rows can be sliced
@@ -267,35 +264,12 @@ def cluster(
 
 
 @contextmanager
-def task_progress(scores: object, progress: Progress | None) -> Iterator[None]:
-    """Report how many tasks of dask are done, if the scores are a dask array and there is somebody to report to."""
-    if progress is None or not is_dask(scores):
+def task_progress(progress: Progress | None) -> Iterator[None]:
+    """Report how many tasks dask's threads have done; a cluster has a dashboard for this."""
+    if progress is None:
         yield
         return
     from dask.callbacks import Callback
 
-    try:
-        client = sys.modules["distributed"].get_client()
-    except (KeyError, ValueError):  # threads of this process
-        with Callback(posttask=lambda *task: progress(len(task[3]["finished"]), len(task[2]))):
-            yield
-        return
-    stop = threading.Event()
-
-    def ask() -> None:
-        while not stop.wait(0.5):
-            progress(*client.run_on_scheduler(_count_tasks))
-
-    asking = threading.Thread(target=ask, daemon=True)
-    asking.start()
-    try:
+    with Callback(posttask=lambda *task: progress(len(task[3]["finished"]), len(task[2]))):
         yield
-    finally:
-        stop.set()
-        asking.join()
-
-
-def _count_tasks(dask_scheduler: Any) -> tuple[int, int]:
-    """Return the numbers of finished tasks and of all, on the scheduler."""
-    states = [task.state for task in dask_scheduler.tasks.values()]
-    return sum(state in ("memory", "released") for state in states), len(states)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenscore.cli.options import ToFormat, file_option, parse_name
+from evenscore.cli.options import ToFormat, file_option
 from evenscore.errors import InputError
+from evenscore.spelling import parse_name
 
 if TYPE_CHECKING:
     from evenscore.calibrate import Calibration

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from evenscore.cli.options import _RARE, Json, ScorerOption, file_option, operating_point
+from evenscore.cli.options import RARE, Json, ScorerOption, file_option, operating_point
 from evenscore.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,12 +58,12 @@ def compare(
     calibration: Annotated[str, typer.Option(metavar="NAME", help="Of all methods.")] = "logistic",
     points: Annotated[
         Files,
-        typer.Option(metavar="PRIOR[,C_MISS,C_FA]", help="Operating points, by default 0.01.", rich_help_panel=_RARE),
+        typer.Option(metavar="PRIOR[,C_MISS,C_FA]", help="Operating points, by default 0.01.", rich_help_panel=RARE),
     ] = None,
     bootstrap: Annotated[int, typer.Option(min=1, metavar="N", help="Draws of speakers.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Of the draws.", rich_help_panel=_RARE)] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Of the draws.", rich_help_panel=RARE)] = 0,
     allow_overlap: Annotated[
-        bool, typer.Option("--allow-overlap", help="Speakers may be on both sides.", rich_help_panel=_RARE)
+        bool, typer.Option("--allow-overlap", help="Speakers may be on both sides.", rich_help_panel=RARE)
     ] = False,
     scores: Annotated[bool, typer.Option("--scores", help="Write each method's scores, too.")] = False,
     json: Json = False,

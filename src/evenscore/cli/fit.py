@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenscore.cli.model import CLASSES, describe, model_lines
-from evenscore.cli.options import Json, MemoryLimit, Scheduler, ScorerOption, Workers, file_option, parse_name
+from evenscore.cli.options import Json, MemoryLimit, Scheduler, ScorerOption, Workers, file_option
 from evenscore.errors import InputError
+from evenscore.spelling import parse_name
 
 if TYPE_CHECKING:
     from evenscore.cli.inputs import Table

@@ -223,7 +223,9 @@ def refuse_overflow(table: Table, *, infinite: bool = False) -> Table:
         return part
 
     scores: Scores = table.scores
-    return table.with_normalized(scores.map_blocks(check, meta=scores._meta) if is_dask(scores) else check(scores))
+    if is_dask(scores):  # a name of its own: that of a closure would differ between processes
+        return table.with_normalized(scores.map_blocks(check, name=f"checked-{scores.name}", meta=scores._meta))
+    return table.with_normalized(check(scores))
 
 
 def labelled_format(table: Any, output: str, to_format: str | None) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from evenscore.cli.options import (
-    _RARE,
+    RARE,
     EnrollMap,
     MemoryLimit,
     Output,
@@ -18,9 +18,9 @@ from evenscore.cli.options import (
     ToFormat,
     Workers,
     file_option,
-    parse_name,
 )
 from evenscore.errors import InputError
+from evenscore.spelling import parse_name
 
 if TYPE_CHECKING:
     from evenscore.data.blocks import ScoreBlocks
@@ -69,22 +69,20 @@ def normalize(
         file_option("Map from id to condition, which trial and cohort share, or column:NAME.", rare=True),
     ] = None,
     cohort_conditions: Annotated[str | None, file_option("The same for the cohort.", rare=True)] = None,
-    folds: Annotated[
-        int | None, typer.Option(metavar="N", help="Folds of own speakers.", rich_help_panel=_RARE)
-    ] = None,
+    folds: Annotated[int | None, typer.Option(metavar="N", help="Folds of own speakers.", rich_help_panel=RARE)] = None,
     enroll_map: EnrollMap = None,
     cohort_unit: Annotated[
         str,
         typer.Option(
             metavar="NAME[:OPTION=VALUE]",
             help="Cohort members: utterance, or speaker (means), with length_norm=before.",
-            rich_help_panel=_RARE,
+            rich_help_panel=RARE,
         ),
     ] = "utterance",
     exclude_speakers: Annotated[str | None, file_option("Speakers that leave the cohort.", rare=True)] = None,
     quality: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Columns to write: mag, mu, sigma, min:mag, ...", rich_help_panel=_RARE),
+        typer.Option(metavar="NAME", help="Columns to write: mag, mu, sigma, min:mag, ...", rich_help_panel=RARE),
     ] = None,
     workers: Workers = None,
     scheduler: Scheduler = None,
@@ -98,7 +96,7 @@ def normalize(
     from evenscore.cli.app import progress_bar
     from evenscore.cli.inputs import CONDITION, facts_of_ids, labelled_format, read_blocks, refuse_overflow
     from evenscore.files import output_format, write
-    from evenscore.large import cluster, task_progress
+    from evenscore.large import cluster, is_dask, task_progress
     from evenscore.norms.registry import normalize as normalize_blocks
 
     method, options = _parse_norm(norm, model)
@@ -123,7 +121,7 @@ def normalize(
             keys = enroll_key, test_key, cohort_key
             blocks = read_blocks(trials, enroll_cohort, test_cohort, cohort, keys, of_trials, of_cohort)
         condition = column or (CONDITION if conditions else None)
-        with task_progress(blocks.trials.scores, bar):
+        with task_progress(bar if is_dask(blocks.trials.scores) else None):
             table = normalize_blocks(blocks, method, folds=folds, condition=condition, progress=bar, **options)
             if quality:
                 table = _with_quality(table, quality, blocks, vectors, method, options)

@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenscore.errors import InputError
-from evenscore.spelling import parse_name
 
 if TYPE_CHECKING:
     from evenscore.metrics import OperatingPoint
 
 __all__ = ["EnrollMap", "Json", "MemoryLimit", "Output", "Scheduler", "ScorerOption", "ToFormat", "Workers"]
-__all__ += ["file_option", "operating_point", "parse_name"]
+__all__ += ["RARE", "file_option", "operating_point"]
 
-_RARE = "Large data and rare options"
+RARE = "Large data and rare options"  #: the panel of options that --help-all lists
 
 
 def file_option(help_text: str, *names: str, rare: bool = False) -> Any:
     """Return an option that is the name of a file; a rare one is listed by --help-all only."""
-    return typer.Option(*names, metavar="FILE", help=help_text, rich_help_panel=_RARE if rare else None)
+    return typer.Option(*names, metavar="FILE", help=help_text, rich_help_panel=RARE if rare else None)
 
 
 Output = Annotated[str, file_option("Output; '-': standard output.", "--output", "-o")]
@@ -29,13 +28,13 @@ ToFormat = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Workers = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Start N processes of Dask.", rich_help_panel=_RARE)
+    int | None, typer.Option(min=1, metavar="N", help="Start N processes of Dask.", rich_help_panel=RARE)
 ]
 Scheduler = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="Use the Dask cluster of this scheduler.", rich_help_panel=_RARE)
+    str | None, typer.Option(metavar="ADDRESS", help="Use the Dask cluster of this scheduler.", rich_help_panel=RARE)
 ]
 MemoryLimit = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="Most memory of each process, like 2GB.", rich_help_panel=_RARE)
+    str | None, typer.Option(metavar="SIZE", help="Most memory of each process, like 2GB.", rich_help_panel=RARE)
 ]
 
 
@@ -52,7 +51,7 @@ EnrollMap = Annotated[
     typer.Option(
         metavar="FILE[:length_norm=before]",
         help="Utterances of each enrolment, as in spk2utt; their mean is scored.",
-        rich_help_panel=_RARE,
+        rich_help_panel=RARE,
     ),
 ]
 
