@@ -1,8 +1,14 @@
 """Settings of all tests."""
 
 import os
+import re
+from importlib.util import find_spec
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+#: Packages of the extras that are not installed: `make release-check` runs the tests on a plain installation, too.
+ABSENT = [name for name in ("dask", "zarr", "matplotlib", "soundfile") if find_spec(name) is None]
 
 # Time on a shared machine says nothing about correctness, and every run draws the same examples.
 settings.register_profile(
@@ -13,3 +19,22 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 settings.load_profile("evenscore")
+
+
+def pytest_ignore_collect(collection_path):
+    """Leave out modules that import an absent package."""
+    if ABSENT and collection_path.suffix == ".py":
+        imports = re.compile(rf"^(?:import|from) (?:{'|'.join(ABSENT)})\b", re.MULTILINE)
+        return bool(imports.search(collection_path.read_text(encoding="utf-8"))) or None
+    return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Skip a test that turns out to need an absent package."""
+    try:
+        return (yield)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in ABSENT:
+            raise
+        pytest.skip(f"it needs {error.name}, which a plain installation has not")

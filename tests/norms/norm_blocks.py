@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dask.array as da
 import numpy as np
 from hypothesis import strategies as st
 
@@ -86,6 +85,7 @@ def replaced(blocks, **changes):
 
 def ragged(blocks):
     """The same blocks as dask arrays in uneven chunks; a list of trials stays in memory."""
+    import dask.array as da
 
     def cut(table):
         if not isinstance(table, ScoreMatrix):

@@ -203,9 +203,11 @@ class StoredScores:
 
         Many small chunks are read together.
         """
-        import dask.array as da
-        from dask.base import tokenize
-
+        try:
+            import dask.array as da
+            from dask.base import tokenize
+        except ImportError:
+            raise FileError(self.path, "a matrix in zarr or npy needs dask: pip install 'evenscore[zarr]'") from None
         most = CHUNKS[0] * CHUNKS[1]
         cols = chunks[1] * max(1, min(CHUNKS[1], most // chunks[0]) // chunks[1])
         rows = chunks[0] * max(1, most // cols // chunks[0])
