@@ -89,7 +89,7 @@ FIT = [
         json=("log_likelihood", "scores", "matrices", "model.mu", "model.sigma2", "model.variances.nontarget.nu"),
         tol=BEHIND_EM,
     ),
-    fit("speaker-map", f"lgsm:dim=1{EM}", "--scores dev.npz --enroll-speakers utt2spk"),
+    fit("speaker-map", f"lgsm:dim=1{EM}", "--scores dev.npz --speakers utt2spk"),
     fit("gaps", f"lgsm:dim=1{EM}", "--scores dev_gaps.scores --key dev_gaps.key"),
     fit("zarr", f"lgsm:dim=2{EM}", "--scores dev.zarr --key dev.key"),
     fit("two-matrices", f"lgsm:dim=2{EM}", "--scores pa.scores --key pa.key --scores pb.scores --key pb.key"),
@@ -137,7 +137,7 @@ CALIBRATE = [
     calibrate("gaps", "--train dev_gaps.scores --train-key dev_gaps.key trials_gaps.scores"),
     calibrate("matrix", "--train dev.npz --train-key dev.key trials.npz", "out.npz"),
     calibrate("zarr", "--train dev.zarr --train-key dev.key trials.zarr", "out.zarr"),
-    calibrate("speaker-map", "--train dev.scores --enroll-speakers utt2spk trials.scores"),
+    calibrate("speaker-map", "--train dev.scores --speakers utt2spk trials.scores"),
     calibrate("fusion", "--train dev.scores --train dev2.scores --train-key dev.key trials.scores trials2.scores"),
     calibrate("quality", f"{TRAIN} {META} trials.scores"),
     calibrate(
@@ -153,7 +153,7 @@ CALIBRATE = [
     *(
         calibrate(
             f"cross-validate-{name}",
-            f"--cross-validate {n} --calibration {name} --key trials.key trials.scores --enroll-speakers utt2spk",
+            f"--cross-validate {n} --calibration {name} --key trials.key trials.scores --speakers utt2spk",
         )
         for name, n in (("logistic", 12), ("gaussian", 12))
     ),

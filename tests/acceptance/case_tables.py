@@ -172,7 +172,7 @@ EVALUATE = [
     evaluate("no-normalize", f"{LABELLED} --points 0.05 --no-normalize"),
     evaluate("gaps", "trials_gaps.scores --key trials_gaps.key"),
     evaluate("unmatched", "trials.scores --key trials_gaps.key --unmatched drop"),
-    evaluate("speaker-map", "trials.scores --enroll-speakers utt2spk"),
+    evaluate("speaker-map", "trials.scores --speakers utt2spk"),
     evaluate("own-labels", "table.csv"),
     evaluate("zarr", "trials.zarr --key trials.key"),
     evaluate("npy", "trials_store.npy --key trials.key"),
@@ -208,7 +208,7 @@ EVALUATE = [
     # Another program draws other speakers from a seed: limits of intervals agree roughly.
     evaluate(
         "bootstrap",
-        f"{LABELLED} --enroll-speakers utt2spk --bootstrap 400",
+        f"{LABELLED} --speakers utt2spk --bootstrap 400",
         ("pooled.intervals.eer", "pooled.intervals.cllr"),
         tol=0.05,
     ),

@@ -53,7 +53,7 @@ def test_an_id_on_both_sides_is_a_warning(run, tmp_path):
 def test_speakers_of_a_cross_validation_follow_from_target_trials(run):
     command = "calibrate --cross-validate 4 --calibration logistic:l2=0.1 --key $D/dev/key.trials $D/dev/scores.scores"
     run(f"{command} -o a.npz")
-    run(f"{command} --enroll-speakers $D/dev/utt2spk -o b.npz")
+    run(f"{command} --speakers $D/dev/utt2spk -o b.npz")
     a, b = read_scores("a.npz").to_trials(), read_scores("b.npz").to_trials()
     assert len(a) == len(b)
     assert np.corrcoef(a.scores, b.scores)[0, 1] > 0.99

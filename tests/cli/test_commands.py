@@ -82,7 +82,7 @@ def test_fit_takes_labels_from_keys_maps_and_files(run):
         run(f"fit --norm lgsm:residuals=gaussian {data} -o m.json").stdout
         for data in (
             TRAIN,
-            "--scores $D/dev/scores.scores --enroll-speakers $D/dev/utt2spk",
+            "--scores $D/dev/scores.scores --speakers $D/dev/utt2spk",
         )
     ]
     run("convert $D/dev/scores.scores labelled.csv --key $D/dev/key.trials")

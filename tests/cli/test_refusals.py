@@ -37,7 +37,7 @@ NAMED = {
     "fit -o m.json": "--scores",
     "fit --norm s --scores $D/dev/scores.scores -o m.json": "lgsm",
     "fit --scores $D/dev/scores.scores -o m.json": "--key",
-    "fit --scores $D/dev/scores.scores --key $D/dev/key.trials --enroll-speakers $D/dev/utt2spk -o m.json": "--key",
+    "fit --scores $D/dev/scores.scores --key $D/dev/key.trials --speakers $D/dev/utt2spk -o m.json": "--key",
     "fit --scores a --scores b --scores c --key a --key b -o m.json": "--key",
     "fit --scores $D/dev/scores.scores --key $D/dev/utt2spk -o m.json": "utt2spk",
     "fit --scores $D/dev/scores.scores --key $D/eval/cohort.trials -o m.json": "cohort.trials",

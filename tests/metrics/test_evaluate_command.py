@@ -43,7 +43,7 @@ def run(*arguments):
 
 
 @pytest.mark.parametrize(
-    "source", [("raw.scores", "--key", "key"), ("raw.scores", "--enroll-speakers", "utt2spk"), ("own.csv",)]
+    "source", [("raw.scores", "--key", "key"), ("raw.scores", "--speakers", "utt2spk"), ("own.csv",)]
 )
 def test_labels_come_from_a_key_from_speakers_or_from_the_scores(folder, source):
     code, found, _ = run(*source, "--json")
@@ -52,7 +52,7 @@ def test_labels_come_from_a_key_from_speakers_or_from_the_scores(folder, source)
     assert found["pooled"]["n_target"] == 36
 
 
-@pytest.mark.parametrize("source", [("--key", "key"), ("--enroll-speakers", "utt2spk")])
+@pytest.mark.parametrize("source", [("--key", "key"), ("--speakers", "utt2spk")])
 def test_large_matrices_are_read_in_chunks(folder, monkeypatch, source):
     small = run("raw.zarr", *source, "--json", "--metadata", "meta.csv", "--by", "enroll:gender")[1]
     monkeypatch.setattr(command, "_LISTED", 0)

@@ -24,7 +24,7 @@ import traceback
 import warnings
 import zipfile
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache, partial, reduce
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -32,6 +32,7 @@ import numpy as np
 import typer.main
 import typer.testing
 
+from evenscore.calibrate import CALIBRATIONS
 from evenscore.cli.app import _Commands, app
 from evenscore.data import Embeddings, ScoreMatrix, TrialList
 from evenscore.data.score_matrix import LARGEST_SCORE
@@ -61,7 +62,13 @@ ARRAYS = [np.zeros(shape, kind) for shape in ((0,), (4, 7), (7, 4), (0, 7), (1, 
 WORDS = ["x", "0", "-1", "1", "3", "0.5", "nan", "1e400", "all", "lgsm", "as:top_k=3", "as:top_k=x", "s", "raw,as",
          "plda", "lgsm:dim=9", "logistic", "pav", "gaussian:", "re:(", "../x", "no-file", "é\u202e", ".", "cosine",
          "target", "", "10MB", "-5GB", "a,b", ":::", "=", "kaldi", "npz", "csv", "1e9", "99999999999"]
-NORMS = ["z", "t", "zt", "tz", "s", "as", "az", "as:top_k=2", "s:statistic=median", "as:select=cross"]
+MODELS = [file.read_bytes() for file in sorted(Path(__file__).resolve().parents[1].glob("acceptance/models/*"))]
+MODELS.append(b"<Plda>  [ 0.5 1 ]\n [\n  2 0\n  1 1 ]\n [ 3 2 ]\n</Plda> ")  # of Kaldi
+BLOCKS = {"trials": "et", "enroll-cohort": "ed", "test-cohort": "ct", "cohort": "cd"}
+NUMBERS = [f"normalize --norm {norm} {' '.join(f'--{name} {name}.npz' for name in BLOCKS)} -o out" for norm in (
+    "z", "t", "zt", "tz", "s", "as", "az", "as:top_k=2", "s:statistic=median", "as:select=cross", "lgsm --model model")]
+NUMBERS += [f"calibrate --calibration {one} trials.npz --train trials.npz --train-key key -o c" for one in CALIBRATIONS]
+NUMBERS += ["evaluate trials.npz --key key", "fit --scores trials.npz --key key -o fitted"]
 # fmt: on
 
 
@@ -90,32 +97,19 @@ def sound_files(kind):
     return found
 
 
-@cache
-def sound_models():
-    """Return model files of the first edition, and a PLDA of Kaldi."""
-    folder = Path(__file__).resolve().parents[1] / "acceptance" / "models"
-    kaldi = b"<Plda>  [ 0.5 1 ]\n [\n  2 0\n  1 1 ]\n [ 3 2 ]\n</Plda> "
-    return [*(file.read_bytes() for file in sorted(folder.glob("*"))), kaldi]
-
-
 def mutated(data, rng):
     """Return bytes with one to three things wrong; half of the archives and records keep their shape."""
     if data[:1] in (b"P", b"{") and b"PAR1" not in data and rng.random() < 0.5:
         return (_changed_record if data[:1] == b"{" else _changed_archive)(data, rng)
-    for _ in range(rng.choice((1, 1, 2, 3))):
-        data = _spoilt(data, rng)
-    return data
+    return reduce(lambda spoilt, _: _spoilt(spoilt, rng), range(rng.choice((1, 1, 2, 3))), data)
 
 
 def _spoilt(data, rng):
     at, size, how = rng.randint(0, len(data)), rng.choice((1, 2, 4, 8, 64)), rng.randrange(9)
-    if how <= 1:
-        return data[:at] + (data[at + size :] if how else b"")
-    if how == 2:
-        new = rng.randbytes(size), rng.choice(TEXTS).encode(errors="surrogatepass")
-        return data[:at] + rng.choice(new) + data[at:]
-    if how == 3:
-        return data[:at] + data[at : at + size] * rng.choice((2, 3, 50)) + data[at:]
+    if how <= 3:
+        text = rng.choice((rng.randbytes(size), rng.choice(TEXTS).encode(errors="surrogatepass")))
+        new = b"", data[at + size :], text + data[at:], data[at : at + size] * rng.choice((2, 3, 50)) + data[at:]
+        return data[:at] + new[how]
     if how == 4 and (numbers := list(re.finditer(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", data[:4096]))):
         place = rng.choice(numbers)
         return data[: place.start()] + rng.choice(EDGES) + data[place.end() :]
@@ -186,7 +180,7 @@ def read_input(rng, folder):
 
 def model_input(rng, folder):
     """Read a damaged model, and write it again."""
-    (folder / "m").write_bytes(mutated(rng.choice(sound_models()), rng))
+    (folder / "m").write_bytes(mutated(rng.choice(MODELS), rng))
     write_model(read_model(folder / "m"), folder / "again")
 
 
@@ -203,23 +197,23 @@ def command_input(rng, folder):
         words.pop(rng.randrange(1, len(words)))
     for at, word in enumerate(words[1:], 1):
         if word in KINDS.values():
-            files = {"m": rng.choice(sound_models())} if word == "model" else rng.choice(sound_files(word))
+            files = {"m": rng.choice(MODELS)} if word == "model" else rng.choice(sound_files(word))
             words[at] = str(placed(files, folder / str(at), rng, 0.1))
     run(words, folder)
 
 
 def numbers_input(rng, folder):
-    """Normalize scores of odd sizes: what is written can be read."""
-    draw, scale = np.random.default_rng(rng.randrange(1000)), rng.choice((1, 1e-300, 1e-30, 1e15, 9e29, 0))
-    dtype = rng.choice((np.float32, np.float64))
-    line = ["normalize", "--norm", rng.choice(NORMS), "-o", "out"]
-    for option, (enroll, test) in {"trials": "et", "enroll-cohort": "ed", "test-cohort": "ct", "cohort": "cd"}.items():
+    """Normalize, calibrate or evaluate scores of odd sizes: what is written can be read."""
+    draw, kind = np.random.default_rng(rng.randrange(1000)), rng.choice(("f4", "f8"))
+    scale = rng.choice((1, 1e-300, 1e-30, 1e15, 9e29, 0))
+    for name, (enroll, test) in BLOCKS.items():
         scores = draw.normal(size=(5, 5)).round(rng.choice((0, 5))).clip(-1, 1) * rng.choice((1, scale))
         scores.flat[: rng.randrange(25)] *= rng.choice((1, 1e-20, 0))
-        table = ScoreMatrix(scores.astype(dtype), [f"{enroll}{i}" for i in range(5)], [f"{test}{i}" for i in range(5)])
-        write(table, folder / f"{option}.npz")
-        line += [f"--{option}", f"{option}.npz"]
-    if run(line, folder) == 0:
+        table = ScoreMatrix(scores.astype(kind), [f"{enroll}{i}" for i in range(5)], [f"{test}{i}" for i in range(5)])
+        write(table, folder / f"{name}.npz")
+    (folder / "key").write_text("".join(f"e{i} t{j} {int(i == j)}\n" for i in range(5) for j in range(5)))
+    (folder / "model").write_bytes(rng.choice([model for model in MODELS if b"alpha" in model]))
+    if run(rng.choice(NUMBERS).split(), folder) == 0 and (folder / "out").exists():
         assert len(read(folder / "out")) == 25
 
 
@@ -236,13 +230,6 @@ def run(line, folder):
     return result.exit_code
 
 
-def run_input(number, only):
-    """Run one input; what goes wrong other than by an error of evenscore is raised."""
-    rng = random.Random(number)
-    with tempfile.TemporaryDirectory(prefix="evenscore-fuzz-") as folder, suppress(EvenscoreError):
-        INPUTS[rng.choice(only)](rng, Path(folder))
-
-
 def forked(command, **_):
     """Read HDF5 in a fork: it takes a hundredth of the time of a new process."""
     if not (child := os.fork()):
@@ -257,7 +244,9 @@ def work(start, only):
     """Run inputs from a number on; print each number, and then what is wrong, as JSON."""
     report = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    tempfile.tempdir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: S108
     warnings.simplefilter("ignore")
+    warnings.filterwarnings("error", ".* encountered in (?!cast)")  # overflow; that of float32 output is refused
     made = cache(partial(_Commands.get_command, None, None))
     _Commands.get_command, hdf5.subprocess = lambda _self, _ctx, name: made(name), SimpleNamespace(run=forked)
     sound_files("scores")
@@ -265,7 +254,9 @@ def work(start, only):
     while not problem.endswith("MB"):
         report.write(f"{start}\n")
         try:
-            run_input(start, only)
+            rng = random.Random(start)
+            with tempfile.TemporaryDirectory(prefix="evenscore-fuzz-") as folder, suppress(EvenscoreError):
+                INPUTS[rng.choice(only)](rng, Path(folder))
             peak = max(resource.getrusage(who).ru_maxrss << 10 for who in (0, -1))  # the process, its children
             problem = f"{peak >> 20} MB" if peak > BYTES else ""
         except Exception:
@@ -280,9 +271,7 @@ def campaign(start=0, count=1 << 40, seconds=1e9, only=tuple(INPUTS)):
     while number < start + count and time.monotonic() < stop:
         command = [sys.executable, __file__, "--work", "--start", str(number), "--only", ",".join(only)]
         patience, alive = 60, True  # it has to start, and to make the sound files
-        environment = os.environ | ({"TMPDIR": "/dev/shm"} if os.path.isdir("/dev/shm") else {})  # noqa: S108
-        how = {"bufsize": 0, "start_new_session": True, "env": environment}
-        with subprocess.Popen(command, stdout=subprocess.PIPE, **how) as process:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0, start_new_session=True) as process:
             while alive and number < start + count and time.monotonic() < stop:
                 in_time = select.select([process.stdout], [], [], patience)[0]
                 line, patience = process.stdout.readline() if in_time else b"", SECONDS
@@ -295,7 +284,7 @@ def campaign(start=0, count=1 << 40, seconds=1e9, only=tuple(INPUTS)):
     return failures, number - start
 
 
-def main():
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--start", type=int, default=0, metavar="N", help="number of the first input")
@@ -303,12 +292,8 @@ def main():
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.work:
-        return work(chosen.start, chosen.only)
+        work(chosen.start, chosen.only)
     failures, count = campaign(chosen.start, seconds=chosen.seconds, only=chosen.only)
     lines = [f"input {number}: {problem}" for number, problem in failures.items()]
     sys.stdout.write("\n".join([*lines, f"{count} inputs, {len(failures)} failures", ""]))
-    return int(bool(failures))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(bool(failures))

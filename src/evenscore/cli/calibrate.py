@@ -35,7 +35,7 @@ def calibrate(
     output: Annotated[str | None, file_option("Output; '-': standard output.", "--output", "-o")] = None,
     train: Annotated[list[str] | None, file_option("Scores to train on; a file per system.")] = None,
     train_key: Annotated[str | None, file_option("Labels of the training scores.")] = None,
-    enroll_speakers: Annotated[str | None, file_option("Speakers of both sides by id, in place of a key.")] = None,
+    speakers: Annotated[str | None, file_option("Speakers of both sides by id, in place of a key.")] = None,
     calibration: Annotated[
         str | None, typer.Option(metavar="NAME[:OPTION=VALUE]", help="See above.", show_default="logistic")
     ] = None,
@@ -53,7 +53,7 @@ def calibrate(
     """Turn scores into natural-log likelihood ratios.
 
     Train on labelled scores of other speakers, load a calibration, or cross-validate by speaker (those of
-    --enroll-speakers; else target trials tell). Several files of --train and as many SCORES are a fusion. Calibrations:
+    --speakers; else target trials tell). Several files of --train and as many SCORES are a fusion. Calibrations:
     logistic (p_target, l2), gaussian, bayesian (shared_variance=true), pav (smoothing), saturating (p_target, l2), and
     unsupervised, which needs no labels and may train on SCORES. Quality measures are columns: dur, test:dur, min:dur,
     max:dur, diff:dur, ratio:dur, log:min:dur.
@@ -83,13 +83,13 @@ def calibrate(
         found = read_model(load, Calibration)
     elif kind.supervised or cross_validate:
         keys = [path for path in (train_key, key) if path]
-        maps = None if keys else enroll_speakers
+        maps = None if keys else speakers
         parts = read_labelled(train or scores or (), keys, maps, "--train-key" if train else "--key")
         training, labels = _with_metadata([table for table, _ in parts], metadata), parts[0][1]
     else:
         training = [read_scores(path) for path in train or ()]
     if cross_validate:
-        tables = [_with_speakers(training[0], labels, enroll_speakers), *training[1:]]
+        tables = [_with_speakers(training[0], labels, speakers), *training[1:]]
         result = cross_validated(tables, labels, calibration=kind, folds=cross_validate, quality=names, **options)
         llrs = result.llr
         typer.echo(f"{kind.kind}, {len(result.speaker_folds)} speakers in {cross_validate} folds", err=output == "-")

@@ -24,7 +24,7 @@ evenscore evaluate eval.scores --key eval.trials
 evenscore evaluate eval.scores --key eval.trials --bootstrap 1000 --at-far 0.001
 evenscore evaluate raw llr --key k --points 0.01 --points 0.05,10,1
 evenscore evaluate e.scores --key k --metadata meta.csv --by enroll:gender
-evenscore evaluate eval.zarr --enroll-speakers utt2spk --workers 4
+evenscore evaluate eval.zarr --speakers utt2spk --workers 4
 """
 _LISTED, _MOST = 1 << 24, 200_000_000  # pairs up to which a matrix is, or can be, evaluated as a list of trials
 Figures = dict[str, Any]
@@ -44,8 +44,8 @@ def evaluate(
     preset: Annotated[str | None, typer.Option(help="Score as NIST: sre16, sre18, sre19, sre21, ...")] = None,
     spoof: Annotated[str | None, typer.Option(metavar="COSTS", help="a-DCF: asvspoof5, a-dcf or 6 numbers.")] = None,
     forensic: Annotated[bool, typer.Option("--forensic", help="devPAV, and bounds (ELUB) of the LLRs.")] = False,
-    enroll_speakers: Annotated[str | None, file_option("Speakers by id: labels, if there is no key.")] = None,
-    test_speakers: Annotated[str | None, file_option("The same for tests; else --enroll-speakers.")] = None,
+    speakers: Annotated[str | None, file_option("Speakers by id: labels, if there is no key.")] = None,
+    test_speakers: Annotated[str | None, file_option("The same for tests; else --speakers.")] = None,
     unmatched: Annotated[Literal["error", "drop"], typer.Option(help="Trials that the key lacks.")] = "error",
     json: Json = False,
     workers: Workers = None,
@@ -72,7 +72,7 @@ def evaluate(
     if divided and file is None:
         raise InputError("--by and --preset need a table with columns about the trials; give --metadata")
     columns = read_metadata(file) if divided and file else None
-    maps = facts_of_ids(enroll_speakers, None), facts_of_ids(test_speakers or enroll_speakers, None)
+    maps = facts_of_ids(speakers, None), facts_of_ids(test_speakers or speakers, None)
     how: Figures = {"points": places, "eer_method": "interpolated" if preset else eer, "normalize": normalize}
     more: Figures = {"by": by or (), "equalize": equalize, "preset": preset, "forensic": forensic, "at_far": at_far}
     more |= {"replicates": bootstrap, "spoof": spoof and _spoof_costs(spoof)}
@@ -104,7 +104,7 @@ def _read(path: str, key: str | None, maps: Any, unmatched: Any, listed: bool) -
     table = table.with_sides(maps[0](table.enroll), maps[1](table.test))
     labels = None if key is None else read_trials(key, infinite="accept")
     if labels is None and table.enroll.speakers is None and getattr(table, "labels", None) is None:
-        raise InputError("the scores have no labels; give --key or --enroll-speakers")
+        raise InputError("the scores have no labels; give --key or --speakers")
     if table.scores.size > (_MOST if listed else _LISTED) and table.cols is None:
         if listed:
             raise InputError(f"these options need all trials in memory, but there are {table.scores.size}")

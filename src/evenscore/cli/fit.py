@@ -22,7 +22,7 @@ __all__ = ["EXAMPLES", "fit"]
 
 EXAMPLES = """
 evenscore fit --scores dev.scores --key dev.trials -o m.json
-evenscore fit --scores dev.npz --enroll-speakers utt2spk -o m.json
+evenscore fit --scores dev.npz --speakers utt2spk -o m.json
 evenscore fit --scores a.npz --key a.trials --scores b.npz --key b.trials -o m.json
 evenscore fit --enroll-embeddings e.npz --test-embeddings t.npz -o m.json
 evenscore fit --norm evidence --scores dev.npz --key dev.trials -o m.json
@@ -40,7 +40,7 @@ def fit(
     norm: Annotated[
         str, typer.Option(metavar="NAME[:OPTION=VALUE]", help="lgsm, the score model, or evidence.")
     ] = "lgsm",
-    enroll_speakers: Annotated[str | None, file_option("Speakers of both sides by id, in place of a key.")] = None,
+    speakers: Annotated[str | None, file_option("Speakers of both sides by id, in place of a key.")] = None,
     enroll_embeddings: Annotated[str | None, file_option("Embeddings of the enrolments.")] = None,
     test_embeddings: Annotated[str | None, file_option("Embeddings of the tests.")] = None,
     scorer: ScorerOption = "cosine",
@@ -70,10 +70,10 @@ def fit(
     virtual = name == "lgsm"  # which needs sums of the scores only
     with cluster(workers, scheduler, memory_limit), progress_bar("fit") as bar:
         if enroll_embeddings is not None and test_embeddings is not None:
-            paths = enroll_embeddings, test_embeddings, enroll_speakers
+            paths = enroll_embeddings, test_embeddings, speakers
             parts = [_score_vectors(*paths, key or [], scorer, virtual)]
         elif scores:
-            parts = read_labelled(scores, key or [], enroll_speakers)
+            parts = read_labelled(scores, key or [], speakers)
         else:
             raise InputError("there is nothing to train on; give --scores, or embeddings of enrolments and of tests")
         if virtual:

@@ -107,7 +107,7 @@ def read_labelled(
     Labels are those of keys (one for all files or one for each), of speaker maps, or of the score files.
     """
     if keys and speakers is not None:
-        raise InputError("--key and --enroll-speakers both give labels; leave out one of them")
+        raise InputError("--key and --speakers both give labels; leave out one of them")
     if len(keys) not in (0, 1, len(scores)):
         raise InputError(f"there are {len(keys)} of --key, but {len(scores)} of --scores; give one for all or for each")
     described = facts_of_ids(speakers, None)
@@ -124,7 +124,7 @@ def read_labelled(
         elif getattr(table, "labels", None) is not None:
             parts.append((table, None))
         else:
-            raise FileError(path, f"its scores have no labels; give them by {key_option} or --enroll-speakers")
+            raise FileError(path, f"its scores have no labels; give them by {key_option} or --speakers")
     return parts
 
 

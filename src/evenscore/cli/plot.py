@@ -35,7 +35,7 @@ def plot(
     scores: Annotated[list[str], typer.Argument(metavar="SCORES...", help="Scores, a file for each system.")],
     output: Annotated[str, file_option("Figure to write: .svg, .pdf or .png.", "--output", "-o")],
     key: Annotated[list[str] | None, file_option("Labels: one for all, or one for each.", "--key", "-k")] = None,
-    enroll_speakers: Annotated[str | None, file_option("Speakers of both sides by id, in place of a key.")] = None,
+    speakers: Annotated[str | None, file_option("Speakers of both sides by id, in place of a key.")] = None,
     name: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="Name of a system, one for each file.")] = None,
     dark: Annotated[bool, typer.Option("--dark", help="Draw on a dark ground.")] = False,
     points: Annotated[
@@ -68,7 +68,7 @@ def plot(
     if len(scores) != _FILES.get(kind, len(scores)):
         raise InputError(f"{kind} needs {_FILES[kind]} of SCORES, but there are {len(scores)}")
     names = _names(scores, name or [])
-    read = read_labelled(scores, key or [], enroll_speakers)
+    read = read_labelled(scores, key or [], speakers)
     tables = [table.to_trials(labels) if table.rows is None else table for table, labels in read]
     systems = dict(zip(names, tables, strict=True))
     data: Any = systems.get("", systems)  # a system without a name is drawn as itself
