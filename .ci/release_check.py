@@ -1,7 +1,7 @@
 """Whether what would be released works: `make release-check`.
 
-Builds the wheel and the sdist of the last commit, installs each into clean environments with the oldest and with the
-newest dependencies that it allows, on the oldest and the newest Python of this machine, runs the demo there, and, from
+Builds the wheel and the sdist of the last commit, installs each into clean environments, with the oldest dependencies
+that it allows on the oldest Python of the search path and with the newest on the newest, runs the demo there, and, from
 the wheel, the tests without any extras. Version, changelog and citation must agree.
 """
 
@@ -30,7 +30,8 @@ def main() -> int:
         wheel, sdist = built(folder)
         oldest = folder / "oldest.txt"
         oldest.write_text("\n".join(lower_bounds(wheel)))
-        for python, artifact, constraints in product(pythons(), (wheel, sdist), (oldest, None)):
+        pairs = list(zip(pythons(), (oldest, None), strict=True))  # the oldest may not exist for the newest Python
+        for (python, constraints), artifact in product(pairs, (wheel, sdist)):
             problems += tried(python, artifact, constraints, folder)
     for problem in problems:
         print(f"release-check: {problem}", file=sys.stderr)
@@ -63,7 +64,7 @@ def pythons() -> list[str]:
     there = [
         path for path in map(shutil.which, names) if path and not _run([path, "-c", "import ensurepip"]).returncode
     ]
-    return list(dict.fromkeys([there[0], there[-1]])) if there else [sys.executable]
+    return [there[0], there[-1]] if there else [sys.executable, sys.executable]
 
 
 def built(folder: Path) -> tuple[Path, Path]:

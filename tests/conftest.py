@@ -7,6 +7,8 @@ from importlib.util import find_spec
 import pytest
 from hypothesis import HealthCheck, settings
 
+from evenscore import EvenscoreError
+
 #: Packages of the extras that are not installed: `make release-check` runs the tests on a plain installation, too.
 ABSENT = [name for name in ("dask", "zarr", "matplotlib", "soundfile") if find_spec(name) is None]
 
@@ -34,7 +36,8 @@ def pytest_runtest_call(item):
     """Skip a test that turns out to need an absent package."""
     try:
         return (yield)
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in ABSENT:
+    except (ModuleNotFoundError, EvenscoreError) as error:
+        cause = error.__context__ if isinstance(error, EvenscoreError) else error  # a sentence that hides the cause
+        if not isinstance(cause, ModuleNotFoundError) or str(cause.name).partition(".")[0] not in ABSENT:
             raise
-        pytest.skip(f"it needs {error.name}, which a plain installation has not")
+        pytest.skip(f"it needs {cause.name}, which a plain installation has not")
