@@ -14,9 +14,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
 from evenscore import (
     EvenscoreError,
@@ -64,48 +64,29 @@ def choose_cohort(
     >>> [candidate.name for candidate in choose_cohort(training, sizes=[3, None], replicates=50)]
     ['all', '3 speakers']
     """
-    members = training.blocks.cohort_test
-    names = sorted({name for name in (members.speakers if members and members.speakers is not None else []) if name})
+    blocks = training.blocks
+    of_enroll, of_test = blocks.cohort_enroll.speakers, blocks.cohort_test.speakers
+    names = np.unique([name for name in of_test if name])
     rng = np.random.default_rng(seed)
     orders = [rng.permutation(names) for _ in range(repeats)]  # a larger cohort contains the smaller ones
-    found: dict[str, list[TrialList]] = {}
-    for size in sizes:
-        for k in top_k:
-            name = ("all" if size is None else f"{size} speakers") + ("" if k is None else f", top_k {k}")
-            drawn = [set(names)] if size is None else [set(order[:size].tolist()) for order in orders]
+    llrs: dict[str, list[TrialList]] = {}
+    for size, k in product(sizes, top_k):
+        name = ("all" if size is None else f"{size} speakers") + ("" if k is None else f", top_k {k}")
+        llrs[name] = []
+        for cohort in [names] if size is None else [order[:size] for order in orders]:
+            rows, cols = (np.flatnonzero(np.isin(speakers.astype(str), cohort)) for speakers in (of_enroll, of_test))
             options = {} if k is None else {"top_k": k}
-            found[name] = [_calibrated(training, cohort, norm, options) for cohort in drawn]
-    means = {name: np.mean([cllr(llr.scores, llr.labels) for llr in runs]) for name, runs in found.items()}
-    best = min(means, key=lambda name: means[name])
-    return sorted(
-        (
-            Candidate(
-                name,
-                float(means[name]),
-                float(np.std([cllr(llr.scores, llr.labels) for llr in runs])),
-                _difference(runs[0], found[best][0], replicates, seed),
-            )
-            for name, runs in found.items()
-        ),
-        key=lambda candidate: candidate.cllr,
-    )
-
-
-def _calibrated(training: LabelledBlocks, cohort: set[str], norm: str, options: dict[str, float]) -> TrialList:
-    """Return the LLRs of the training trials with a cohort of some speakers."""
-    blocks = training.blocks
-    rows, cols = (_members(side.speakers, cohort) for side in (blocks.cohort_enroll, blocks.cohort_test))  # type: ignore[union-attr]
-    trials = training.labelled(normalize(blocks.take_cohort(rows, cols), norm, empty="raw", **options))
-    return cross_validate(trials).llr
-
-
-def _members(speakers: npt.NDArray[np.object_], cohort: set[str]) -> npt.NDArray[np.intp]:
-    return np.flatnonzero([name in cohort for name in speakers])
-
-
-def _difference(one: TrialList, best: TrialList, replicates: int, seed: int) -> tuple[float, float]:
-    test = paired_test(one, best, metric="cllr", replicates=replicates, seed=seed)
-    return test.interval.low, test.interval.high
+            normalized = normalize(blocks.take_cohort(rows, cols), norm, empty="raw", **options)
+            llrs[name].append(cross_validate(training.labelled(normalized)).llr)
+    figures = {name: [cllr(run.scores, run.labels) for run in runs] for name, runs in llrs.items()}
+    means = {name: float(np.mean(values)) for name, values in figures.items()}
+    ranked = sorted(means, key=lambda name: means[name])
+    found = []
+    for name in ranked:
+        test = paired_test(llrs[name][0], llrs[ranked[0]][0], metric="cllr", replicates=replicates, seed=seed)
+        interval = test.interval.low, test.interval.high
+        found.append(Candidate(name, means[name], float(np.std(figures[name])), interval))
+    return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

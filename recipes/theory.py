@@ -156,10 +156,6 @@ def _shift(level: int, seed: int, elsewhere: bool = False) -> World:
     )
 
 
-def _other_shift(level: int, seed: int) -> World:
-    return _shift(level, seed, elsewhere=True)
-
-
 #: Ways to be wrong, each with five levels, of which the first is ideal.
 BREAKS: dict[str, Callable[[int, int], World]] = {
     "approximate": _approximate,
@@ -167,7 +163,7 @@ BREAKS: dict[str, Callable[[int, int], World]] = {
     "noise": _noise,
     "rotated": _rotated,
     "shift": _shift,
-    "other-shift": _other_shift,
+    "other-shift": partial(_shift, elsewhere=True),
 }
 
 
