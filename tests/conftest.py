@@ -32,12 +32,23 @@ def pytest_ignore_collect(collection_path):
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item):
+    """Skip a test whose fixtures need an absent package."""
+    return (yield from skip_what_is_absent())
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
     """Skip a test that turns out to need an absent package."""
+    return (yield from skip_what_is_absent())
+
+
+def skip_what_is_absent():
+    """Skip if what runs needs an absent package, or refuses to run without it."""
     try:
         return (yield)
     except (ModuleNotFoundError, EvenscoreError) as error:
-        cause = error.__context__ if isinstance(error, EvenscoreError) else error  # a sentence that hides the cause
+        cause = error.__context__ if isinstance(error, EvenscoreError) else error
         if not isinstance(cause, ModuleNotFoundError) or str(cause.name).partition(".")[0] not in ABSENT:
             raise
         pytest.skip(f"it needs {cause.name}, which a plain installation has not")
