@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "compare", "print_comparison", "write_results"]
 
 EXAMPLES = """
-evenscore compare --train dev --train-key dev.key --cohort coh --trials eval --key eval.key -o report
-evenscore compare --train-embeddings d.npz --enroll-embeddings x.npz --test-embeddings x.npz \\
-    --scorer cosine:center=d.npz --key key -o report
+evenscore compare --train d --train-key k --cohort c --trials e --key l -o r
+evenscore compare --train-embeddings d.npz --enroll-embeddings x.npz \\
+    --test-embeddings x.npz --scorer cosine:center=d.npz --key key -o report
 """
 OPTIONS = {"enroll": "--enroll-cohort", "test": "--test-cohort"}
 

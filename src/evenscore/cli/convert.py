@@ -55,9 +55,12 @@ def convert(
         raise InputError("only scores and trials have labels; leave out --key and --speakers")
     if key is not None:
         table = table.to_trials().join(read_trials(key), unmatched=unmatched)
-    if speakers is not None:
-        known = read_speakers(speakers)
-        table = _with_labels(table.to_trials(), known) if trials else table.with_speakers(known)
+    if speakers is not None and trials:
+        table, known = table.to_trials(), read_speakers(speakers)
+        labels = Labels.from_speakers(known, known, enroll_ids=table.enroll_ids, test_ids=table.test_ids)
+        table = table.with_labels(labels.pairs(table.rows, table.cols))
+    elif speakers is not None:
+        table = table.with_speakers(read_speakers(speakers))
     if matrix is not None and trials:
         table = table.to_matrix() if matrix else table.to_trials()
     write(table, output, format=to_format)
@@ -89,9 +92,3 @@ def _one_map(maps: Sequence[Mapping[str, str]]) -> dict[str, str]:
             if whole.setdefault(name, speaker) != speaker:
                 raise InputError(f"{name!r} has two speakers, {whole[name]!r} and {speaker!r}; keep one")
     return whole
-
-
-def _with_labels(trials: TrialList, speakers: Mapping[str, str]) -> TrialList:
-    """Return trials with the labels that follow from their speakers."""
-    known = trials.with_speakers(speakers, speakers)
-    return trials.with_labels(Labels.from_speakers(known.enroll, known.test).pairs(trials.rows, trials.cols))

@@ -18,10 +18,13 @@ from evenscore.cli.options import (
 __all__ = ["EXAMPLES", "score"]
 
 EXAMPLES = """
-evenscore score --enroll-embeddings x.npz --test-embeddings x.npz --trials dev.trials -o raw
-evenscore score --enroll-embeddings e.npz --test-embeddings t.npz --scorer cosine:center=c.npz -o out.npz
-evenscore score --enroll-embeddings e.npz --test-embeddings t.npz --scorer plda:model=plda.json -o out.npz
-evenscore score --enroll-embeddings x.npz --enroll-map spk2utt --test-embeddings x.npz -o out.zarr
+evenscore score --enroll-embeddings x --test-embeddings x --trials k -o raw
+evenscore score --enroll-embeddings x.scp --test-embeddings x.scp \\
+    --scorer cosine:center=cohort.scp -o out.npz
+evenscore score --enroll-embeddings e.npz --test-embeddings t.npz \\
+    --scorer plda:model=plda.json -o out.npz
+evenscore score --enroll-embeddings x.npz --enroll-map spk2utt \\
+    --test-embeddings x.npz -o out.zarr
 """
 
 

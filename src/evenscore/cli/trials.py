@@ -11,8 +11,8 @@ from evenscore.cli.options import Output, file_option
 __all__ = ["EXAMPLES", "trials"]
 
 EXAMPLES = """
-evenscore trials utt2spk -o all.trials                               # all pairs
-evenscore trials utt2spk --targets 20 --nontargets 100 -o dev.trials # so many of each speaker
+evenscore trials utt2spk -o all.trials                         # all pairs
+evenscore trials utt2spk --targets 9 --nontargets 99 -o k.trials
 evenscore trials utt2spk --conditions utt2gender -o same_gender.trials
 """
 
