@@ -15,8 +15,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 
 from evenscore.calibrate import CALIBRATIONS
+from evenscore.cli.app import COMMANDS, app
 from evenscore.norms import CLASSICAL
 from evenscore.scoring import SCORERS
 
@@ -60,7 +62,8 @@ def run_console(text, monkeypatch):
         assert "Traceback" not in printed
         if "pip install 'evenscore[" in printed:
             pytest.skip(f"{command}: {printed}")
-        assert "error: " in expected or "error: " not in printed, f"$ {command}\n{printed}"
+        failed = re.compile(r"^(Error|error): ", re.MULTILINE)  # Error: wrong use of the command line
+        assert failed.search(expected) or not failed.search(printed), f"$ {command}\n{printed}"
         if not doctest.OutputChecker().check_output(expected, printed, FLAGS):
             pytest.fail(f"$ {command}\nexpected:\n{expected}\nprinted:\n{printed}")
 
@@ -133,3 +136,14 @@ def test_every_method_has_a_line_with_a_link():
     page = (ROOT / "docs" / "reference" / "methods.md").read_text(encoding="utf-8")
     for name in (*CLASSICAL, "lgsm", "evidence", *CALIBRATIONS, *SCORERS):
         assert re.search(rf"^\| .*\[`{name}`\]\(", page, re.MULTILINE), name
+
+
+def test_commands_that_are_only_shown_have_options_that_exist():
+    root = typer.main.get_command(app)
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+        for name, rest in re.findall(r"\bevenscore (\w+)([^`\n]*)", text):
+            if name in COMMANDS:
+                params = root.get_command(root.make_context("evenscore", [], resilient_parsing=True), name).params
+                known = {"--help", *(option for param in params for option in (*param.opts, *param.secondary_opts))}
+                assert {*re.findall(r"(?<!\S)--[a-z-]+", rest)} <= known, f"{page.name}: evenscore {name}{rest}"
