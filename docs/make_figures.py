@@ -2,7 +2,7 @@
 
 ``python docs/make_figures.py`` writes them into docs/figures; one version of matplotlib always writes the same files.
 Pictures of the report need chromium, chromedriver and the package selenium, and are left as they are without these.
-Those of the research pages come from the recipes.
+Those of the research pages are of the first edition.
 """
 
 from __future__ import annotations
