@@ -99,14 +99,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--top-k", default="", help="values of top_k, such as 50,300,0.2")
     parser.add_argument("--repeats", type=int, default=3, help="random cohorts of each size")
     given = parser.parse_args(arguments)
-    sizes = [None if size == "all" else int(size) for size in given.sizes.split(",")]
-    top_k = [float(k) if "." in k else int(k) for k in given.top_k.split(",") if k] or [None]
     try:
+        sizes = [None if size == "all" else int(size) for size in given.sizes.split(",")]
+        top_k = [float(k) if "." in k else int(k) for k in given.top_k.split(",") if k] or [None]
         known = read_speakers(given.speakers)
         matrix = read_scores(given.scores).to_matrix().compute().with_speakers(known, known)
         training = LabelledBlocks.own_cohort(matrix)
         candidates = choose_cohort(training, given.norm, sizes=sizes, top_k=top_k, repeats=given.repeats)
-    except EvenscoreError as error:
+    except (EvenscoreError, ValueError) as error:  # a size that is no number
         sys.stderr.write(f"error: {error}\n")
         return 2
     print(f"{given.norm:28s} Cllr   spread   less the best, 95 %")

@@ -190,14 +190,10 @@ def _vectors(corpus: Corpus, recognizer: Recognizer, frames: Frames, speakers: S
 
 def _scores(enroll: Vectors, test: Vectors, enroll_speakers: set[str], test_speakers: set[str]) -> ScoreMatrix:
     """Return the scores of the enrolments of some speakers against the tests of others."""
-    rows = np.flatnonzero([name in enroll_speakers for name in _names(enroll.enroll)])
-    cols = np.flatnonzero([name in test_speakers for name in _names(test.test)])
+    rows = np.flatnonzero([name in enroll_speakers for name in enroll.enroll.speakers])
+    cols = np.flatnonzero([name in test_speakers for name in test.test.speakers])
     scores = (enroll.of_enroll[rows] @ test.of_test[cols].T).astype(np.float64)
     return ScoreMatrix(scores, enroll.enroll.take(rows), test.test.take(cols))
-
-
-def _names(side: Side) -> list[str | None]:
-    return [] if side.speakers is None else side.speakers.tolist()
 
 
 def _groups(corpus: Corpus, speakers: Sequence[str], by_gender: bool) -> dict[str, set[str]]:
