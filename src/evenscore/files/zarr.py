@@ -92,8 +92,7 @@ def _open_scores(path: str) -> Any:
 def write(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: str) -> None:
     """Write a store, which appears under its name when it is complete.
 
-    Until then it is ``path.partial``. If that is there already, left by a run of the same computation that was
-    interrupted, the chunks that it has are not computed again.
+    Until then it is ``path.partial``; what an interrupted run of the same computation left there is not computed again.
     """
     target = Path(os.path.realpath(path))
     partial = target.with_name(target.name + ".partial")
@@ -139,7 +138,9 @@ def _alone(target: Path, path: PathLike) -> Iterator[None]:
     with open(lock, "wb") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            if os.stat(lock).st_ino != os.fstat(stream.fileno()).st_ino:  # a run that has ended removed what is locked
+                raise BlockingIOError
+        except (BlockingIOError, FileNotFoundError):
             raise FileError(path, "another run is writing it; wait for it, or choose another name") from None
         try:
             yield
