@@ -7,6 +7,7 @@ read. A chunk of scores that is absent means missing scores.
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from evenscore.data.trial_list import TrialList
 from evenscore.errors import FileError
 from evenscore.files.arrays import StoredScores, from_arrays, parsing, to_arrays
 from evenscore.files.formats import ReadOptions
-from evenscore.files.streams import PathLike, writing
+from evenscore.files.streams import PathLike, check_memory, writing
 from evenscore.large import CHUNKS, is_dask, regular_chunks, store
 
 __all__ = ["read", "write"]
@@ -73,6 +74,9 @@ def _safe(group: Any, folder: Path, name: str) -> Any:
     array = group[name]
     if array.dtype.kind not in "biufU":
         raise FileError(folder, f"it has type {array.dtype}, but only numbers and text are read", part=name)
+    chunks = getattr(array, "shards", None) or array.chunks
+    sizes = chunks if name == "scores" and array.ndim == 2 else map(max, array.shape, chunks)
+    check_memory(folder, math.prod(sizes) * array.dtype.itemsize)
     return array
 
 
