@@ -255,7 +255,8 @@ def cluster(
             yield client
         return
     dask.config.set({"distributed.nanny.pre-spawn-environ": {"OPENBLAS_NUM_THREADS": 1}})
-    options = {} if memory_limit is None else {"memory_limit": memory_limit}
+    options: dict[str, Any] = {} if memory_limit is None else {"memory_limit": memory_limit}
+    options["scheduler_kwargs"] = {"dashboard_address": "127.0.0.1:0"}  # a port of its own: another run may have Dask's
     with (
         LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, **options) as processes,
         Client(processes) as client,

@@ -266,6 +266,8 @@ def test_unlabelled_scores_are_calibrated_nearly_as_well_as_labelled_ones(share)
         np.full(50, 2.0),
         np.append(np.random.default_rng(0).normal(size=500), [60.0, 61.0]),
         np.repeat([0.0, 1.0], 50),
+        np.append(np.zeros(100_000), 1.0),
+        np.random.default_rng(0).normal(size=50) * 1e-300,
     ],
 )
 def test_scores_that_do_not_show_two_groups_are_refused(scores):

@@ -22,6 +22,17 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
     assert os.listdir(tmp_path) == ["file.gz"]
 
 
+def test_two_runs_on_one_output_do_not_mix(tmp_path):
+    path = tmp_path / "o.scores"
+    with atomic_output(path) as first, atomic_output(path) as second:
+        for part in (b"a", b"b"):
+            first.write(b"first " + part)
+            second.write(b"second " + part)
+        assert not path.exists()
+    assert path.read_bytes() == b"first afirst b"  # which ends last
+    assert os.listdir(tmp_path) == ["o.scores"]
+
+
 def test_links_and_modes_stay(tmp_path):
     path, link = tmp_path / "file", tmp_path / "link"
     path.write_text("")

@@ -9,17 +9,14 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static char root[PATH_MAX];
-static long wanted; /* the call that fails, from 1; 0: none */
-static int error;   /* what it says; 0: the process is killed */
+static long wanted, error; /* the call that fails, from 1, and what it says; 0: none, and the process is killed */
 static atomic_long seen;
 long faults_seen(void) { return atomic_load(&seen); }
 void faults_arm(const char *directory, long call, int how) {
-    strncpy(root, directory, sizeof root - 1);
-    wanted = call, error = how;
+    strncpy(root, directory, sizeof root - 1), wanted = call, error = how;
 }
 
 static int below(int at, const char *path) {

@@ -25,6 +25,7 @@ import numpy as np
 FAULTS = {"SIGKILL": 0, "ENOSPC": errno.ENOSPC, "EIO": errno.EIO}
 TIMES = re.compile(rb'"(time|\w*seconds)": ("[^"]*"|\{[^}]*\}|[\d.e-]+)|<bdi>(Finished|Took)</bdi>.*|[\d.]+ s</bdi>')
 BLOCKS = "--trials trials.npz --enroll-cohort enroll.npz --test-cohort test.npz"
+SCORE = "score --enroll-embeddings x.npz --test-embeddings x.npz"
 KEYS = "--key key.trials --train-key cohort.trials --speakers utt2spk"
 JOBS = {
     "text": f"normalize {BLOCKS} -o out/o.scores",
@@ -32,7 +33,9 @@ JOBS = {
     "zarr": f"normalize --norm s {BLOCKS.replace('npz', 'zarr')} -o out/o.zarr",
     "fit": "fit --scores cohort.npz --key cohort.trials -o out/m.json",
     "compare": f"compare {BLOCKS} {KEYS} --train cohort.npz --methods s --bootstrap 5 -o out/report",
-    "score": "score --enroll-embeddings x.npz --test-embeddings x.npz -o out/o.npy",
+    "score": f"{SCORE} -o out/o.scores",
+    "score-npy": f"{SCORE} -o out/o.npy",
+    "score-zarr": f"{SCORE} -o out/o.zarr",
     "gzip": "convert key.trials out/o.parquet.gz",
     "hdf5": "convert trials.npz out/o.h5",
     "scp": "convert x.npz out/o.scp",
@@ -81,8 +84,7 @@ def contents(folder):
     for path in sorted(folder.rglob("*")):
         name, *parts = path.relative_to(folder).parts
         if path.is_file() and not name.startswith(".") and not name.endswith(".partial"):
-            data = TIMES.sub(b"", path.read_bytes())
-            found.setdefault(name, {})["/".join(parts)] = data
+            found.setdefault(name, {})["/".join(parts)] = TIMES.sub(b"", path.read_bytes())
     return found
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evenscore import ScoreMatrix, read, write
+from evenscore import FileError, ScoreMatrix, read, write
 
 FAULTS = str(Path(__file__).with_name("faults.py"))
 
@@ -20,6 +20,31 @@ FAULTS = str(Path(__file__).with_name("faults.py"))
 def test_outputs_are_whole_or_not_there():
     code, said = runpy.run_path(FAULTS)["campaign"](("text", "zarr"), every=9)
     assert code == 0, said
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="locks are those of Unix")
+@pytest.mark.parametrize("another", [None, "", "new"], ids=["it writes", "it has ended", "a third one has begun"])
+def test_a_store_that_another_run_is_writing_is_refused(tmp_path, monkeypatch, another):
+    import fcntl
+
+    table, lock, flock = ScoreMatrix([[1.0]], ["e"], ["t"]), tmp_path / ".o.zarr.lock", fcntl.flock
+
+    def as_another_run_ends(stream, how):
+        lock.unlink()
+        if another:
+            lock.touch()
+        flock(stream, how)
+
+    with lock.open("wb") as held:
+        flock(held, fcntl.LOCK_EX)
+        if another is not None:
+            held.close()
+            monkeypatch.setattr(fcntl, "flock", as_another_run_ends)
+        with pytest.raises(FileError, match="another run"):
+            write(table, tmp_path / "o.zarr")
+    monkeypatch.undo()
+    write(table, tmp_path / "o.zarr")
+    assert read(tmp_path / "o.zarr").compute() == table
 
 
 WRITE = """

@@ -5,7 +5,16 @@ import dask.array as da
 import numpy as np
 import pytest
 
-from evenscore import ScoreBlocks, ScoreMatrix, ScoreModel, evaluate, log_likelihood, normalize, parallel
+from evenscore import (
+    ScoreBlocks,
+    ScoreMatrix,
+    ScoreModel,
+    evaluate,
+    fit_score_model,
+    log_likelihood,
+    normalize,
+    parallel,
+)
 from evenscore.model import simulate_blocks
 
 MODEL = ScoreModel(mu=[0.0, 3.0], alpha=[[0.7], [0.5]], beta=[[0.6], [0.5]], sigma2=[1.0, 1.5])
@@ -18,18 +27,23 @@ PARTS = ("trials", "enroll", "test", "cohort")
 def data():
     """Return 210,000 trials, which are more than one block, some of them missing, with cohort scores and labels."""
     speakers = [[f"{name}{i % people}" for i in range(size)] for name, size, people in (("s", 300, 60), ("s", 700, 60))]
-    others = [[f"c{i % 50}" for i in range(size)] for size in (400, 500)]
+    others = [[f"s{i % 80}" for i in range(size)] for size in (400, 500)]  # 60 of them in the trials, too
     blocks, labels = simulate_blocks(MODEL, *speakers, *others, seed=1)
     trials = blocks.trials.scores.copy()
     trials[np.random.default_rng(0).random(trials.shape) < 0.01] = np.nan
-    parts = {name: getattr(blocks, name) for name in PARTS}
-    parts["trials"] = ScoreMatrix(trials, *(side.ids for side in (blocks.trials.enroll, blocks.trials.test)))
-    return ScoreBlocks(**parts), labels
+    return ScoreBlocks(blocks.trials.with_scores(trials), blocks.enroll, blocks.test, blocks.cohort), labels
 
 
 def everything(blocks, labels):
-    """Return normalized scores, the likelihood of a score model, and metrics, as arrays."""
-    found = {name: normalize(blocks, name, **options).compute().scores for name, options in NORMS.items()}
+    """Return normalized scores, a trained score model and its likelihood, and metrics, as arrays."""
+    parts = {name: getattr(blocks, name) for name in PARTS}
+    plain = ScoreBlocks(
+        **{name: ScoreMatrix(part.scores, part.enroll.ids, part.test.ids) for name, part in parts.items()}
+    )
+    found = {name: normalize(plain, name, **options).compute().scores for name, options in NORMS.items()}
+    found["own speakers"] = normalize(blocks, "as", folds=2, top_k=37).compute().scores
+    complete = blocks.trials.map(np.nan_to_num, [], [])
+    found["fit"] = fit_score_model(complete, labels, dim=1, residuals="gaussian").log_likelihood[-1:] / 1e5
     measured = evaluate(blocks.trials, labels)
     names = ("eer", "min_dcf", "act_dcf", "cllr", "min_cllr", "auc")
     found["metrics"] = np.array([getattr(measured, name) for name in names])

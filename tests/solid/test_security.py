@@ -1,5 +1,6 @@
 """What SECURITY.md promises, as far as a test can tell. That no module unpickles or runs text is in test_layers.py."""
 
+import gzip
 import io
 import json
 import os
@@ -9,6 +10,7 @@ import sys
 import tempfile
 import zipfile
 from contextlib import suppress
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -17,7 +19,8 @@ import zarr
 
 from evenscore.data import Embeddings, ScoreMatrix, TrialList
 from evenscore.errors import EvenscoreError, FileError
-from evenscore.files import formats, read, read_model, read_scores, write, write_model
+from evenscore.files import formats, read, read_model, read_scores, streams, write, write_model
+from evenscore.large import cluster
 from evenscore.model import ScoreModel
 
 EVIL = "import os; os.mkdir('evil')"
@@ -149,6 +152,44 @@ def test_temporary_files_are_private_and_removed(tmp_path, monkeypatch):
     write(Embeddings(["u"], [[1.0]]), tmp_path / "a.h5")
     read(tmp_path / "a.h5")
     assert os.listdir(tmp_path) == ["a.h5"]
+
+
+@pytest.mark.parametrize("name", ["b.npz", "b.zarr", "b.parquet", "b.scores.gz", "m.json.gz"])
+def test_small_files_that_unpack_to_more_than_memory_are_refused(tmp_path, monkeypatch, name):
+    ids = [f"e{i}" for i in range(2000)]
+    if name == "b.npz":
+        np.savez_compressed(tmp_path / name, scores=np.zeros((2000, 2000)), enroll_ids=ids, test_ids=ids)
+    elif name == "b.zarr":
+        write(Embeddings(ids, np.zeros((2000, 1000))), tmp_path / name)
+    elif name == "b.parquet":
+        write(TrialList(ids * 50, np.repeat(ids[:50], 2000), np.zeros(100_000)), tmp_path / name)
+    else:
+        (tmp_path / name).write_bytes(gzip.compress(b"e t 1\n" * 1_000_000))
+    (tmp_path / "meminfo").write_text("MemTotal:      8192 kB\nMemAvailable:  4096 kB\n")
+    places = {"/proc/meminfo": tmp_path / "meminfo"}
+    monkeypatch.setattr(streams, "open", lambda path, *how: io.FileIO(places.get(path, path), *how), raising=False)
+    with pytest.raises(FileError, match="memory"):
+        (read_model if name == "m.json.gz" else read)(tmp_path / name)
+
+
+def listening(pid):
+    """Return the addresses on which a process waits for connections, as /proc writes them."""
+    open_files = [os.path.realpath(file) for file in Path(f"/proc/{pid}/fd").iterdir()]
+    sockets = {name.partition("socket:[")[2].rstrip("]") for name in open_files if "socket:[" in name}
+    tables = [Path(f"/proc/{pid}/net/{name}").read_text().splitlines() for name in ("tcp", "tcp6")]
+    rows = [line.split() for table in tables for line in table]
+    return [row[1] for row in rows if row[3] == "0A" and row[9] in sockets]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="sockets are listed in /proc")
+def test_workers_listen_on_the_loopback_address_only():
+    pytest.importorskip("distributed")
+    before = listening(os.getpid())
+    with cluster(workers=1), cluster(workers=1) as client:  # schedulers and nannies are in this process
+        found = listening(os.getpid()) + [one for pid in client.run(os.getpid).values() for one in listening(pid)]
+    opened = set(found) - set(before)
+    assert len(opened) >= 3  # of scheduler, nanny and worker
+    assert {address.partition(":")[0] for address in opened} == {"0100007F"}
 
 
 def test_control_codes_do_not_reach_the_terminal(tmp_path):

@@ -128,13 +128,13 @@ class UnsupervisedCalibration(GaussianCalibration):
     ) -> UnsupervisedCalibration:
         order = np.argsort(trials.scores, kind="stable")
         scores, weights = trials.scores[order], trials.weights[order]
-        if weights.sum() < 20 or not np.ptp(scores) > 0:
-            raise InputError("the scores do not show two groups; give at least 20 scores, not all of them equal")
         known = None if p_target is None else np.array([1 - p_target, p_target])
         running = np.cumsum(weights)
         size = int(min(running[-1], _SAMPLE))
         at = np.searchsorted(running, (np.arange(size) + 0.5) * running[-1] / size, side="right")
         sample, once, ends = scores[np.minimum(at, len(scores) - 1)], np.ones(size), []
+        if running[-1] < 20 or not np.ptp(sample) > 1e-100:  # whose square is not 0
+            raise InputError("the scores do not show two groups; give at least 20 scores, not all of them equal")
         for split in _SPLITS if known is None else (known[0], *_SPLITS):
             start = _split(sample, split, known, shared_variance)
             ends += _run_em(sample, once, start, known, shared_variance)

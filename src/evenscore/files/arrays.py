@@ -32,7 +32,7 @@ from evenscore.data.side import Side
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import FileError, InputError, quoted
 from evenscore.files.formats import ReadOptions
-from evenscore.files.streams import PathLike, atomic_output, open_input, reading, text_lines
+from evenscore.files.streams import PathLike, atomic_output, check_memory, open_input, reading, text_lines
 from evenscore.files.text import refuse_unwritable
 from evenscore.large import CHUNKS, is_dask
 
@@ -42,7 +42,6 @@ __all__ = [
 ]
 
 Array = npt.NDArray[Any]
-
 _COLUMN = "measure:"
 _open_npy = partial(np.load, mmap_mode="r", allow_pickle=False)
 #: What other programs call these arrays; our own names come first.
@@ -95,9 +94,8 @@ def from_arrays(
     arrays: Mapping[str, Any], path: PathLike, options: ReadOptions
 ) -> ScoreMatrix | TrialList | Embeddings:
     """Return the table that named arrays hold; the names of the arrays decide which."""
-    found: dict[str, Any] = {}
-    for what, names in _NAMES.items():
-        found[what] = next((arrays[name] for name in names if name in arrays), None)
+    present = {what: [arrays[name] for name in names if name in arrays] for what, names in _NAMES.items()}
+    found: dict[str, Any] = {what: values[0] if values else None for what, values in present.items()}
     if found["enroll_ids"] is None or found["test_ids"] is None:
         return _embeddings(arrays, found, path)
     enroll, test = Side(found["enroll_ids"], name="enroll_ids"), Side(found["test_ids"], name="test_ids")
@@ -154,6 +152,7 @@ def read_npz(path: PathLike, format: str, options: ReadOptions) -> ScoreMatrix |
 def read_archive(path: PathLike) -> dict[str, Array]:
     """Return the arrays of an npz file."""
     with open_input(path) as stream, parsing(path, "an npz file"), np.load(stream, allow_pickle=False) as archive:
+        check_memory(path, sum(member.file_size for member in archive.zip.infolist()))
         return {name: archive[name] for name in archive.files}
 
 
@@ -249,9 +248,7 @@ def write_npy(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, forma
         refuse_unwritable(ids, "")
         odd = [name for name in ids if name != name.strip(" \t")]
         if odd:
-            raise InputError(
-                f"the id {odd[0]!r} has spaces at an end, which its list would lose; rename it, or write npz"
-            )
+            raise InputError(f"the id {odd[0]!r} has spaces at an end, which its list loses; rename it, or write npz")
     header = {"descr": matrix.dtype.str, "fortran_order": False, "shape": matrix.shape}
     with ExitStack() as files:  # the matrix appears after its ids
         stream = files.enter_context(atomic_output(path))

@@ -79,9 +79,7 @@ def copy_datasets(path: str, target: str) -> None:
         elif item.dtype.kind in "biuf":
             arrays[name] = item[()] if item.ndim else np.array(item[()])
 
-    with open_input(path) as stream:
-        source = io.BytesIO(stream.read()) if path.endswith(".gz") else path
-    with h5py.File(source, "r") as file:
+    with open_input(path) as stream, h5py.File(io.BytesIO(stream.read()) if path.endswith(".gz") else path) as file:
         file.visititems(copy)  # soft and external links are not visited
     write_archive(arrays, target)
 

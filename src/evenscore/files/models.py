@@ -120,9 +120,8 @@ def read_model_and_info(path: PathLike) -> tuple[object, dict[str, object]]:
         try:
             return _object({"format": name, **_of_today(record), **cohort}), info
         except TypeError as error:  # a field is absent, or unknown
-            raise FileError(
-                path, f"its fields are not those of {name} in this version ({error}); train it again"
-            ) from None
+            problem = f"its fields are not those of {name} in this version ({error}); train it again"
+            raise FileError(path, problem) from None
 
 
 load_verifier, save_verifier = read_model, write_model

@@ -23,7 +23,7 @@ from evenscore.files import text
 from evenscore.files.arrays import Array, from_arrays, parsing
 from evenscore.files.formats import ReadOptions
 from evenscore.files.speakers import ID_NAMES, SPEAKER_NAMES
-from evenscore.files.streams import PathLike, atomic_output, open_input
+from evenscore.files.streams import PathLike, atomic_output, check_memory, open_input
 from evenscore.files.text import ENROLL_NAMES, LABEL_NAMES, LABEL_WORDS, SCORE_NAMES, TEST_NAMES, columns_to_write
 
 __all__ = ["read", "write"]
@@ -33,7 +33,9 @@ def read(path: PathLike, format: str, options: ReadOptions) -> TrialList | Embed
     """Read trials or embeddings; the names of the columns decide which."""
     with open_input(path) as stream, parsing(path, "a parquet file"):
         try:
-            frame = pl.read_parquet(stream.read())
+            file = pl.scan_parquet(io.BytesIO(stream.read()))
+            check_memory(path, 48 * file.select(pl.len()).collect().item())  # two ids and a score per row
+            frame = file.collect()
         except pl.exceptions.PanicException as error:  # which is no `Exception`
             raise FileError(path, f"it is damaged ({str(error).splitlines()[0]}); copy it again") from None
         plain = {name.lower(): name for name in reversed(frame.columns)}
@@ -93,10 +95,9 @@ def _matrix(column: pl.Series) -> Array:
 
 def write(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: str) -> None:
     """Write a table; a score matrix is written in long form, without its missing scores."""
-    columns: dict[str, Any] = {}
     if table.kind == "embeddings":
         text.refuse_unwritable(table.ids, "")
-        columns = {"id": table.ids.tolist(), "embedding": np.ascontiguousarray(table.vectors)}
+        columns: dict[str, Any] = {"id": table.ids.tolist(), "embedding": np.ascontiguousarray(table.vectors)}
         columns |= {} if table.speakers is None else {"speaker": table.speakers.tolist()}
         texts = {name: values.tolist() for name, values in table.columns.items() if values.dtype.kind in "OU"}
         columns |= {name: values for name, values in {**table.columns, **texts}.items() if name not in columns}
@@ -104,7 +105,7 @@ def write(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: s
         trials = table.to_trials()
         columns_to_write(trials, "csv")  # refuses names of columns with a meaning of their own
         text.refuse_unwritable((*trials.enroll_ids, *trials.test_ids), "")
-        columns["enroll"] = pl.Series(trials.enroll_ids.tolist(), dtype=pl.String).gather(trials.rows)
+        columns = {"enroll": pl.Series(trials.enroll_ids.tolist(), dtype=pl.String).gather(trials.rows)}
         columns["test"] = pl.Series(trials.test_ids.tolist(), dtype=pl.String).gather(trials.cols)
         columns |= {} if trials.scores is None else {"score": trials.scores}
         if trials.labels is not None:

@@ -9,6 +9,7 @@ import errno
 import gzip
 import io
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -16,12 +17,12 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from typing import BinaryIO, cast
 
 from evenscore.errors import FileError
 
-__all__ = ["PathLike", "atomic_output", "open_input", "reading", "spooled", "text_lines", "writing"]
+__all__ = ["PathLike", "atomic_output", "check_memory", "open_input", "reading", "spooled", "text_lines", "writing"]
 
 PathLike = str | os.PathLike[str]
 
@@ -66,22 +67,33 @@ def writing(path: PathLike) -> Iterator[None]:
         raise FileError("<stdout>" if str(path) == "-" else path, problem) from None
 
 
+def check_memory(path: PathLike, size: int) -> None:
+    """Refuse data of so many bytes if they are more than the memory that is free, as far as the system tells."""
+    with suppress(OSError), open("/proc/meminfo", "rb") as stream:
+        free = re.search(rb"MemAvailable: *(\d+)", stream.read())
+        if free is not None and size >> 10 > int(free[1]):
+            raise FileError(path, f"it unpacks to {size / 2**30:.1f} GB, but less memory is free; give a part of it")
+
+
+class _GzipReader(gzip.GzipFile):
+    """Unpacks only as long as there is memory for what is unpacked once more; a gigabyte may be a megabyte of gzip."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        check_memory(self.name, self.tell())
+        return super().read(_COPY_SIZE if size is None or size < 0 else size)
+
+
 @contextmanager
 def open_input(path: PathLike) -> Iterator[BinaryIO]:
     """Open a file for reading bytes, without a byte-order mark; gzip is recognized, ``-`` is standard input."""
-    with reading(path):
-        raw = sys.stdin.buffer if str(path) == "-" else open(path, "rb")  # noqa: SIM115
-        try:
-            # Standard input may be anything that has `read`.
-            start = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, raw))
-            if start.peek(2)[:2] == b"\x1f\x8b":
-                start = io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=start)), _COPY_SIZE)
-            if start.peek(3)[:3] == _BOM:
-                start.read(3)
-            yield cast(BinaryIO, start)
-        finally:
-            if raw is not sys.stdin.buffer:
-                raw.close()
+    with reading(path), nullcontext(sys.stdin.buffer) if str(path) == "-" else open(path, "rb") as raw:
+        # Standard input may be anything that has `read`.
+        start = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, raw))
+        if start.peek(2)[:2] == b"\x1f\x8b":
+            start = io.BufferedReader(cast(io.RawIOBase, _GzipReader(str(path), "rb", fileobj=start)), _COPY_SIZE)
+        if start.peek(3)[:3] == _BOM:
+            start.read(3)
+        yield cast(BinaryIO, start)
 
 
 @contextmanager
@@ -110,9 +122,7 @@ def spooled(path: PathLike) -> Iterator[PathLike]:
 def text_lines(path: PathLike, longest: int = 1 << 26) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text file that are not blank, with their numbers, without spaces at either end."""
     with open_input(path) as stream:
-        number = 0
-        while line := stream.readline(longest + 1):
-            number += 1
+        for number, line in enumerate(iter(lambda: stream.readline(longest + 1), b""), 1):
             if len(line) > longest or b"\0" in line:
                 raise FileError(path, "this is binary data (or UTF-16), but text is expected", line=number)
             try:
@@ -149,11 +159,9 @@ def atomic_output(path: PathLike) -> Iterator[BinaryIO]:
         raw = open(temporary, "xb")  # noqa: SIM115
         try:
             with raw:
-                if str(path).endswith(".gz"):
-                    with gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
-                        yield cast(BinaryIO, packed)
-                else:
-                    yield raw
+                packed = gzip.GzipFile("", "wb", 6, raw, mtime=0) if str(path).endswith(".gz") else nullcontext(raw)
+                with packed as stream:
+                    yield cast(BinaryIO, stream)
                 raw.flush()
                 os.fsync(raw.fileno())
             if mode is not None:

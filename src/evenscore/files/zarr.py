@@ -7,6 +7,7 @@ read. A chunk of scores that is absent means missing scores.
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from evenscore.data.trial_list import TrialList
 from evenscore.errors import FileError
 from evenscore.files.arrays import StoredScores, from_arrays, parsing, to_arrays
 from evenscore.files.formats import ReadOptions
-from evenscore.files.streams import PathLike, writing
+from evenscore.files.streams import PathLike, check_memory, writing
 from evenscore.large import CHUNKS, is_dask, regular_chunks, store
 
 __all__ = ["read", "write"]
@@ -73,6 +74,9 @@ def _safe(group: Any, folder: Path, name: str) -> Any:
     array = group[name]
     if array.dtype.kind not in "biufU":
         raise FileError(folder, f"it has type {array.dtype}, but only numbers and text are read", part=name)
+    chunks = getattr(array, "shards", None) or array.chunks
+    sizes = chunks if name == "scores" and array.ndim == 2 else map(max, array.shape, chunks)
+    check_memory(folder, math.prod(sizes) * array.dtype.itemsize)
     return array
 
 
@@ -92,8 +96,7 @@ def _open_scores(path: str) -> Any:
 def write(table: ScoreMatrix | TrialList | Embeddings, path: PathLike, format: str) -> None:
     """Write a store, which appears under its name when it is complete.
 
-    Until then it is ``path.partial``. If that is there already, left by a run of the same computation that was
-    interrupted, the chunks that it has are not computed again.
+    Until then it is ``path.partial``; what an interrupted run of the same computation left there is not computed again.
     """
     target = Path(os.path.realpath(path))
     partial = target.with_name(target.name + ".partial")
@@ -139,7 +142,9 @@ def _alone(target: Path, path: PathLike) -> Iterator[None]:
     with open(lock, "wb") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            if os.stat(lock).st_ino != os.fstat(stream.fileno()).st_ino:  # a run that has ended removed what is locked
+                raise BlockingIOError
+        except (BlockingIOError, FileNotFoundError):
             raise FileError(path, "another run is writing it; wait for it, or choose another name") from None
         try:
             yield
