@@ -16,7 +16,7 @@ from evenscore.errors import InputError
 if TYPE_CHECKING:
     from evenscore.data.labels import Labels
 
-__all__ = ["TrialList", "encode_ids"]
+__all__ = ["TrialList", "encode_ids", "repeated_pair"]
 
 Codes = npt.NDArray[np.int32]
 
@@ -86,7 +86,7 @@ class TrialList(Pairs):
                 raise InputError(f"{name} must be positions from 0 to {len(side) - 1}, one for each trial")
         if len(trials.cols) != len(trials):
             raise InputError(f"there are {len(trials)} enrolments, but {len(trials.cols)} tests; give one per trial")
-        repeated = _repeated_pair(trials)
+        repeated = repeated_pair(trials)
         if repeated is not None:
             raise InputError(f"the trial {trials.pair(repeated)} is listed more than once; keep one of them")
         if scores is not None:
@@ -251,21 +251,25 @@ def encode_ids(ids: IdsLike, what: str) -> tuple[Side, Codes]:
     return Side(list(index), name=what), codes
 
 
-def _repeated_pair(trials: TrialList) -> int | None:
+def repeated_pair(trials: TrialList) -> int | None:
     """Return the position of a trial that is listed for the second time, or None."""
-    codes = trials.rows.astype(np.int64) * len(trials.test) + trials.cols
-    if len(codes) < 2 or (codes[1:] > codes[:-1]).all():
+    codes = trials.rows.astype(np.int64)
+    codes *= len(trials.test)
+    codes += trials.cols
+    if (codes[1:] > codes[:-1]).all():
         return None
     if (n_pairs := len(trials.enroll) * len(trials.test)) <= 32 * len(codes):
         seen = np.zeros(n_pairs, bool)  # many times faster than sorting
         seen[codes] = True
         distinct = np.count_nonzero(seen) == len(codes)
     else:
-        distinct = bool(np.diff(np.sort(codes)).all())
+        codes.sort()  # in place: new memory would cost as much again
+        distinct = bool((codes[1:] != codes[:-1]).all())
     if distinct:
         return None
-    order = np.argsort(codes, kind="stable")
-    return int(order[1:][np.diff(codes[order]) == 0].min())
+    order = np.lexsort((trials.cols, trials.rows))
+    again = (np.diff(trials.rows[order]) == 0) & (np.diff(trials.cols[order]) == 0)
+    return int(order[1:][again].min())
 
 
 def _refuse_unmatched(scores: TrialList, key: TrialList, at: npt.NDArray[np.intp]) -> None:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from evenscore.data.labels import UNKNOWN
 from evenscore.data.score_matrix import LARGEST_SCORE, first_bad_score
 from evenscore.data.side import Side
-from evenscore.data.trial_list import TrialList
+from evenscore.data.trial_list import TrialList, repeated_pair
 from evenscore.errors import FileError
 from evenscore.files import text as tf  # the text formats
 from evenscore.files.formats import ReadOptions
@@ -40,9 +40,55 @@ _AHEAD = 2  # chunks that are parsed while the next one is read
 class _Block:
     """The trials of a chunk."""
 
-    trials: pl.DataFrame  #: enroll, test (categories that all chunks share), and where they are known score, label, ...
+    enroll: pl.Series
+    test: pl.Series
+    numbers: dict[str, npt.NDArray[Any]]  #: by role: score, label and further columns, where the file has them
     n_lines: int  #: lines of the chunk
     lines: npt.NDArray[np.intp] | None = None  #: line of each trial in the chunk, from 0; None if no line is skipped
+
+
+class _Ids:
+    """The distinct ids of one side in the order of their first appearance.
+
+    The hash of an id names a slot, which has the code of one of the ids with this hash; whether it is this one is seen
+    from its name. For ids at random this takes a third of the time of categories of polars.
+    """
+
+    def __init__(self) -> None:
+        import polars as pl
+
+        self.index: dict[str, int] = {}
+        self.names = pl.Series([""])  # until there is one; no id is empty
+        self.slots = np.zeros(1 << 22, np.int32)
+
+    def encode(self, ids: pl.Series) -> npt.NDArray[np.int32]:
+        """Return the code of each id; those that are new get the next codes."""
+        import polars as pl
+
+        if len(ids) > 1 and ids[0] == ids[1]:  # most likely sorted: one lookup for each run
+            starts = np.append(0, (ids[1:] != ids[:-1]).arg_true().to_numpy() + 1)
+            return np.repeat(self.encode(ids.gather(starts)), np.diff(starts, append=len(ids)))
+        slots = self._slots(ids)
+        codes, other = self._find(ids, slots)
+        if len(other):
+            n_known, found = len(self.index), ids.gather(other).unique(maintain_order=True).to_list()
+            new = pl.Series([name for name in found if name not in self.index], dtype=pl.String)
+            if len(new):
+                added = np.arange(n_known, n_known + len(new), dtype=np.int32)
+                self.index.update(zip(new.to_list(), added.tolist(), strict=True))
+                self.names = pl.concat([self.names[:n_known], new], rechunk=True)
+                self.slots[self._slots(new)] = added
+                codes, other = self._find(ids, slots)
+            codes[other] = [self.index[name] for name in ids.gather(other).to_list()]  # another id has the slot
+        return codes
+
+    def _slots(self, ids: pl.Series) -> npt.NDArray[np.int64]:
+        return ids.hash().to_numpy().view(np.int64) & (len(self.slots) - 1)
+
+    def _find(self, ids: pl.Series, slots: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.intp]]:
+        """Return the codes in the slots, and where they are those of other ids."""
+        codes = self.slots[slots]
+        return codes, (self.names.gather(codes) != ids).arg_true().to_numpy()
 
 
 def read(path: PathLike, format: str, options: ReadOptions) -> TrialList:
@@ -56,13 +102,34 @@ def read(path: PathLike, format: str, options: ReadOptions) -> TrialList:
         header = sample.numbers[0] if parser.columns.names else 0
         if header:
             first = first.split(b"\n", header)[-1] if first.count(b"\n") >= header else b""
-        blocks, starts, line = [], [], 1 + header
-        for data, block in _in_threads(parser.parse, first, stream):
-            block = block or parser.parse_lines(data, line)
-            blocks.append(block)
-            starts.append(line)
-            line += block.n_lines
-    return _joined(blocks, starts, path, options)
+        enroll, test, line = _Ids(), _Ids(), 1 + header
+        parts: list[dict[str, npt.NDArray[Any]]] = []
+        places: list[tuple[int, int, npt.NDArray[np.intp] | None]] = []  # number of trials, first line, lines
+        with ThreadPoolExecutor(1, "evenscore-ids") as pool:
+            for data, block in _in_threads(parser.parse, first, stream):
+                block = block or parser.parse_lines(data, line)
+                cols = pool.submit(test.encode, block.test)
+                parts.append({ENROLL: enroll.encode(block.enroll), TEST: cols.result(), **block.numbers})
+                places.append((len(block.enroll), line, block.lines))
+                line += block.n_lines
+    if not enroll.index:
+        raise FileError(path, "there are no trials in it; give a file with at least one")
+    whole = {role: np.concatenate([part.pop(role) for part in parts]) for role in list(parts[0])}
+    rows, cols, scores, labels = (whole.pop(role, None) for role in (ENROLL, TEST, SCORE, LABEL))
+    columns = {role.removeprefix(COLUMN): values for role, values in whole.items()}
+    sides = (Side.trusted(np.array(list(side.index), object)) for side in (enroll, test))
+    trials = TrialList.trusted(*sides, rows, cols, scores, labels, columns)
+    if repeated_pair(trials) is None:
+        return trials
+
+    def line_of(trial: int) -> int:
+        for size, start, lines in places:
+            if trial < size:
+                return start + (trial if lines is None else int(lines[trial]))
+            trial -= size
+        raise IndexError
+
+    return _without_repeats(trials, line_of, path, options)
 
 
 def _in_threads(
@@ -96,9 +163,6 @@ class _Parser:
         self.skip_missing = options.missing == "skip"
         self.numbers = [role == SCORE or role.startswith(COLUMN) for role in columns.roles]
         self.schema = {str(at): pl.Float64 if number else pl.String for at, number in enumerate(self.numbers)}
-        # All chunks share the categories, which exist as long as these two do.
-        self.enroll = pl.Series([""], dtype=pl.Categorical(pl.Categories.random()))
-        self.test = pl.Series([""], dtype=pl.Categorical(pl.Categories.random()))
 
     def parse(self, data: bytes) -> _Block | None:
         """Return the trials of a chunk, or None if a line of it needs a closer look."""
@@ -164,26 +228,25 @@ class _Parser:
         if SIDE in found:
             other = found[SIDE].fill_null("a").str.to_lowercase() != "a"
             test = pl.select(pl.when(other).then(test + ":" + found[SIDE]).otherwise(test)).to_series()
-        # Measured: quicker than to read them as categories.
-        trials = {ENROLL: enroll.cast(self.enroll.dtype), TEST: test.cast(self.test.dtype)}
+        columns = {role: found[role].fill_null(np.nan) for role in found if found[role].dtype.is_float()}
         if REAL_ID in found:
-            trials[LABEL] = (enroll == found[REAL_ID]).cast(pl.Int8)
+            columns[LABEL] = (enroll == found[REAL_ID]).cast(pl.Int8)
         elif LABEL in found:
             words = found[LABEL].unique()
             labels = [UNKNOWN if word is None else tf.LABEL_WORDS.get(word.strip(" ").lower()) for word in words]
             if None in labels:
                 return None
-            trials[LABEL] = found[LABEL].replace_strict(words, labels, return_dtype=pl.Int8)
-        trials |= {role: found[role].fill_null(np.nan) for role in found if found[role].dtype.is_float()}
-        block = _Block(pl.DataFrame(trials), len(frame))
-        infinite = self.options.infinite == "accept"
-        if SCORE not in found or first_bad_score(trials[SCORE].to_numpy(), infinite=infinite, missing=False) is None:
+            columns[LABEL] = found[LABEL].replace_strict(words, labels, return_dtype=pl.Int8)
+        numbers = {role: values.to_numpy() for role, values in columns.items()}
+        block = _Block(enroll, test, numbers, len(frame))
+        scores, infinite = numbers.get(SCORE, np.zeros(0)), self.options.infinite == "accept"
+        if first_bad_score(scores, infinite=infinite, missing=False) is None:
             return block
-        scores = trials[SCORE].to_numpy()
         keep = ~np.isnan(scores) if infinite else np.isfinite(scores)
         if not self.skip_missing or first_bad_score(scores[keep], infinite=infinite, missing=False) is not None:
             return None
-        return _Block(block.trials.filter(keep), len(frame), np.flatnonzero(keep))
+        numbers, lines = {role: values[keep] for role, values in numbers.items()}, np.flatnonzero(keep)
+        return replace(block, enroll=enroll.filter(keep), test=test.filter(keep), numbers=numbers, lines=lines)
 
     def parse_lines(self, data: bytes, first_line: int) -> _Block:
         """Return the trials of a chunk line by line; the first line that is wrong is named."""
@@ -202,7 +265,7 @@ class _Parser:
         if block is None:
             raise FileError(self.path, f"the lines from {first_line} on are not valid trials", line=first_line)
         at = np.array(filled, np.intp)
-        return _Block(block.trials, len(lines), at if block.lines is None else at[block.lines])
+        return replace(block, n_lines=len(lines), lines=at if block.lines is None else at[block.lines])
 
     def _line(self, line: bytes) -> list[str | float | None] | None:
         """Return the values of one line, None for a blank one; a ValueError says what is wrong with it."""
@@ -275,62 +338,11 @@ def _squeezed(data: bytes, separator: str) -> bytes:
     return data.removeprefix(b"\n")
 
 
-def _joined(blocks: list[_Block], starts: list[int], path: PathLike, options: ReadOptions) -> TrialList:
-    """Return all trials of a file; repeated ones are dropped, or named by line."""
-    import polars as pl
-
-    sizes, lines = np.cumsum([0, *(len(block.trials) for block in blocks)]), [block.lines for block in blocks]
-    if not sizes[-1]:
-        raise FileError(path, "there are no trials in it; give a file with at least one")
-    whole = pl.concat([block.trials for block in blocks if len(block.trials)]).to_dict()
-    blocks.clear()
-    enroll, rows = _encoded(whole.pop(ENROLL))
-    test, cols = _encoded(whole.pop(TEST))
-    numbers = {name: values.to_numpy(writable=True) for name, values in whole.items()}
-    scores, labels = numbers.pop(SCORE, None), numbers.pop(LABEL, None)
-    columns = {name.removeprefix(COLUMN): values for name, values in numbers.items()}
-    trials = TrialList.trusted(enroll, test, rows, cols, scores, labels, columns)
-    codes = rows.astype(np.int64) * len(test) + cols
-    if len(enroll) * len(test) <= 32 * len(codes):
-        seen = np.zeros(len(enroll) * len(test), bool)
-        seen[codes] = True
-        unique = np.count_nonzero(seen) == len(codes)
-    else:
-        ordered = pl.Series(codes).sort().to_numpy()  # on all cores, in a quarter of NumPy's time
-        unique = bool((ordered[1:] != ordered[:-1]).all())
-    if unique:
-        return trials
-
-    def line_of(trial: int) -> int:
-        at = int(np.searchsorted(sizes, trial, side="right")) - 1
-        within, of_block = trial - int(sizes[at]), lines[at]
-        return starts[at] + (within if of_block is None else int(of_block[within]))
-
-    return _without_repeats(trials, codes, line_of, path, options)
-
-
-def _encoded(ids: pl.Series) -> tuple[Side, npt.NDArray[np.int32]]:
-    """Return the distinct ids in the order of their first appearance, and the position of each id among them."""
-    import polars as pl
-
-    codes = ids.to_physical().to_numpy()
-    first = np.full(int(codes.max()) + 1, len(codes))
-    np.minimum.at(first, codes, np.arange(len(codes)))
-    order = np.argsort(first)[: np.count_nonzero(first < len(codes))]
-    position = np.zeros(len(first), np.int32)
-    position[order] = np.arange(len(order))
-    names = np.array(ids.gather(first[order]).cast(pl.String).to_list(), object)
-    return Side.trusted(names), position[codes]
-
-
 def _without_repeats(
-    trials: TrialList,
-    codes: npt.NDArray[np.int64],
-    line_of: Callable[[int], int],
-    path: PathLike,
-    options: ReadOptions,
+    trials: TrialList, line_of: Callable[[int], int], path: PathLike, options: ReadOptions
 ) -> TrialList:
     """Drop repeats with the same values if that is wished, or name the line of a repeat."""
+    codes = trials.rows.astype(np.int64) * len(trials.test) + trials.cols
     _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
     is_first = first[inverse] == np.arange(len(codes))
     repeats, earlier = np.flatnonzero(~is_first), first[inverse][~is_first]
