@@ -114,7 +114,7 @@ class PairLabels:
         return n
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Pattern:
     """Classes of exchangeable rows and columns, and how they are connected."""
 
@@ -147,9 +147,9 @@ def find_pattern(labels: PairLabels) -> Pattern:
     single_i, single_j, single_label = i[single], j[single], label[single]
     i, j, label = i[~single], j[~single], label[~single]
     row_hash, col_hash = _hashes(labels, i, j, label), _hashes(labels.T, j, i, label)
-    mixed_row, mixed_col = ((part * LABEL_FACTOR[2]) ^ (part >> np.uint64(29)) for part in (row_hash, col_hash))
-    row_hash[single_i] += (mixed_col[single_j] + np.uint64(1)) * LABEL_FACTOR[single_label] * LABEL_FACTOR[2]
-    col_hash[single_j] += (mixed_row[single_i] + np.uint64(1)) * LABEL_FACTOR[single_label] * LABEL_FACTOR[2]
+    row_token, col_token = _mix(row_hash)[single_i], _mix(col_hash)[single_j]
+    row_hash[single_i] += col_token * LABEL_FACTOR[single_label]
+    col_hash[single_j] += row_token * LABEL_FACTOR[single_label]
     _, row_first, row_class, row_size = np.unique(row_hash, True, True, True)
     _, col_first, col_class, col_size = np.unique(col_hash, True, True, True)
     match, own, partner = np.full(len(row_first), -1), np.zeros(len(row_first), np.int8), np.full(K, -1)
@@ -163,8 +163,21 @@ def find_pattern(labels: PairLabels) -> Pattern:
     row_component, col_component = connected(np.append(a, matched), np.append(b, match[matched]), sizes)
     row_n, col_n = labels.row_counts()[row_first], labels.T.row_counts()[col_first]
     return Pattern(
-        *(row_class, col_class, row_size, col_size, row_n, col_n, row_component, col_component),
-        *(a, b, label, match, own, partner, labels.background),
+        row_class=row_class,
+        col_class=col_class,
+        row_size=row_size,
+        col_size=col_size,
+        row_n=row_n,
+        col_n=col_n,
+        row_component=row_component,
+        col_component=col_component,
+        a=a,
+        b=b,
+        label=label,
+        match=match,
+        own=own,
+        partner=partner,
+        background=labels.background,
     )
 
 
@@ -180,6 +193,11 @@ def _hashes(labels: PairLabels, i: Index, j: Index, label: Index) -> npt.NDArray
     np.subtract.at(found, i[before], token[j[before]])
     np.add.at(found, i[now], token[j[now]] * LABEL_FACTOR[label[now]])
     return found
+
+
+def _mix(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return hashes of hashes: sums of these do not cancel where sums of the hashes themselves do."""
+    return ((hashes * LABEL_FACTOR[2]) ^ (hashes >> np.uint64(29))) * LABEL_FACTOR[2] + LABEL_FACTOR[2]
 
 
 def connected(i: Index, j: Index, shape: Shape) -> tuple[Index, Index]:
@@ -219,6 +237,7 @@ def refine(pattern: Pattern, row_codes: Index, col_codes: Index) -> Pattern:
     """
     if not row_codes.any() and not col_codes.any():
         return pattern
+    # A part of a class: the class, the code of the member, and the code of its matched partner.
     row_key, col_key = 9 * pattern.row_class + 3 * row_codes, 9 * pattern.col_class + 3 * col_codes
     i = np.flatnonzero(pattern.partner >= 0)
     j = pattern.partner[i]
@@ -232,9 +251,19 @@ def refine(pattern: Pattern, row_codes: Index, col_codes: Index) -> Pattern:
     # Every exception between two classes is one between all their parts.
     part_a, row_part = group_pairs(pattern.a, row_parent)
     at, col_part = group_pairs(pattern.b[part_a], col_parent)
-    return Pattern(
-        *(row_class, col_class, row_size, col_size, pattern.row_n[row_parent], pattern.col_n[col_parent]),
-        *(pattern.row_component[row_parent], pattern.col_component[col_parent]),
-        *(row_part[at], col_part, pattern.label[part_a[at]], match, pattern.own[row_parent], pattern.partner),
-        pattern.background,
+    return replace(
+        pattern,
+        row_class=row_class,
+        col_class=col_class,
+        row_size=row_size,
+        col_size=col_size,
+        row_n=pattern.row_n[row_parent],
+        col_n=pattern.col_n[col_parent],
+        row_component=pattern.row_component[row_parent],
+        col_component=pattern.col_component[col_parent],
+        a=row_part[at],
+        b=col_part,
+        label=pattern.label[part_a[at]],
+        match=match,
+        own=pattern.own[row_parent],
     )

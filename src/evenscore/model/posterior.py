@@ -1,12 +1,15 @@
 """The posterior of the hidden variables, and the E-step, for any pattern of scores.
 
 The posterior precision is Lambda = P + U M U'. P is block-diagonal over components, U'z = (sum x, sum y), and M couples
-all rows with all columns as the background does. Equations as in docs/model/mathematics.md.
+all rows with all columns as the background does. Letters and equations are those of docs/model/mathematics.md, which
+also goes through a complete matrix step by step. `posterior` is the dense answer, for small matrices; training uses
+`expect`, and scoring `factorize` and `solve`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -65,7 +68,7 @@ def posterior(model: ScoreModel, scores: Any, labels: Any = None) -> HiddenPoste
     at = np.hstack([i[:, None] * D + columns, (K + j)[:, None] * D + columns])
     loadings = np.hstack([model.alpha, model.beta])[h] / np.sqrt(model.sigma2[h])[:, None]
     H = csr_array((loadings.ravel(), at.ravel(), np.arange(len(i) + 1) * 2 * D), (len(i), (K + L) * D))
-    covariance = np.linalg.inv(np.eye((K + L) * D) + (H.T @ H).toarray())  # (E1)
+    covariance = np.linalg.inv(np.eye((K + L) * D) + (H.T @ H).toarray())  # H'H adds up (E1)
     gamma = H.T @ ((values[i, j] - model.mu[h]) / np.sqrt(model.sigma2[h]))  # (E2)
     mean = (covariance @ gamma).reshape(K + L, D)
     return HiddenPosterior(mean[:K], mean[K:], covariance)
@@ -84,6 +87,11 @@ class Factor:
     col_pu: Float[np.ndarray, "t c d p"]
     UPU: Float[np.ndarray, "t p p"]  #: U' P^-1 U of each component
     mostly_zero: bool  #: whether X is that of one large component with few scores
+
+    @cached_property
+    def X_S(self) -> Float[np.ndarray, "t rd cd"]:  # noqa: N802
+        """X S^-1, the covariance of row and column elements under P, negated."""
+        return _product(self.X, self.S_inv, self.mostly_zero)
 
 
 def factorize(model: ScoreModel, coupling: Array, row_n: Array, col_n: Array, row_u: Array, col_u: Array) -> Factor:
@@ -209,60 +217,91 @@ def _solve_types(model: ScoreModel, types: Types) -> _Solved:
 
 def expect(model: ScoreModel, stats: Statistics) -> Moments:
     """Return the moments of the hidden variables and the log-likelihood, in the units of the statistics: the E-step."""
-    D, B = model.dim, len(stats.background)
-    W, t = np.zeros((B, 2 * D, 2 * D)), np.zeros((B, 2 * D))  # U' P^-1 U and U' P^-1 gamma of each matrix
+    D = model.dim
     solved = [_solve_types(model, types) for types in stats.types]
+    W, t = _background_sums(D, stats, solved)
+    T, log_det = background_core(model, W, stats.background)  # (E3), (E4)
+    Tt = (T @ t[:, :, None])[:, :, 0]
+    moments = Moments(
+        ww=np.zeros((2, 1 + 2 * D, 1 + 2 * D)),
+        sw=np.zeros((2, 1 + 2 * D)),
+        ss=stats.squares,
+        first=np.zeros((2, D)),
+        second=np.zeros((2, D, D)),
+        number=stats.seen,
+        log_likelihood=_log_likelihood(model, stats, solved, float(np.vdot(t, Tt)), float(log_det.sum())),
+    )
     for s in solved:
-        sums = _sum(s.types.row_u, _sum(s.one, s.x)), _sum(s.types.col_u, _sum(s.one, s.y))
-        np.add.at(W, s.types.matrix, s.types.number[:, None, None] * s.factor.UPU)
-        np.add.at(t, s.types.matrix, np.concatenate(sums, axis=1))
-    core, log_det = background_core(model, W, stats.background)
-    shift = (core @ t[:, :, None])[:, :, 0]
-    ww, sw, second = np.zeros((2, 1 + 2 * D, 1 + 2 * D)), np.zeros((2, 1 + 2 * D)), np.zeros((2, D, D))
-    moments = Moments(ww, sw, stats.squares, np.zeros((2, D)), second, stats.seen)
-    for s in solved:
-        _add_types(moments, s, core[s.types.matrix], shift[s.types.matrix])
+        _add_types(moments, s, T[s.types.matrix], Tt[s.types.matrix])
     # <x y'> over all pairs of the background, of which the couplings are exceptions
-    z = t - (W @ shift[:, :, None])[:, :, 0]
-    whole = z[:, :D, None] * z[:, None, D:] + (W - W @ core @ W)[:, :D, D:]
-    ww[NONTARGET, 1 : 1 + D, 1 + D :] += whole[stats.background].sum(0)
-    ww[:, 1 + D :, 1 : 1 + D] = ww[:, 1 : 1 + D, 1 + D :].swapaxes(1, 2)
-    ww[:, 0, 0], ww[:, 1:, 0], sw[:, 0] = stats.count, ww[:, 0, 1:], stats.total
-    second -= (stats.hidden - stats.seen)[:, None, None] * np.eye(D)  # others stay at their prior
-    explained, log_dets = sum(s.explained for s in solved) - np.vdot(t, shift), log_det.sum()
+    z = t - (W @ Tt[:, :, None])[:, :, 0]
+    whole = z[:, :D, None] * z[:, None, D:] + (W - W @ T @ W)[:, :D, D:]
+    moments.ww[NONTARGET, 1 : 1 + D, 1 + D :] += whole[stats.background].sum(0)
+    moments.ww[:, 1 + D :, 1 : 1 + D] = moments.ww[:, 1 : 1 + D, 1 + D :].swapaxes(1, 2)
+    moments.ww[:, 0, 0], moments.ww[:, 1:, 0], moments.sw[:, 0] = stats.count, moments.ww[:, 0, 1:], stats.total
+    moments.second[:] -= (stats.hidden - stats.seen)[:, None, None] * np.eye(D)  # others stay at their prior
+    return moments
+
+
+def _background_sums(D: int, stats: Statistics, solved: list[_Solved]) -> tuple[Array, Array]:
+    """Return W = U' P^-1 U and t = U' P^-1 gamma of each matrix."""
+    n_matrices = len(stats.background)
+    W, t = np.zeros((n_matrices, 2 * D, 2 * D)), np.zeros((n_matrices, 2 * D))
     for s in solved:
-        log_dets += np.vdot(s.types.row_count, s.factor.log_det_a) + s.types.number @ s.factor.log_det_s
-    rest = (stats.squares - 2 * model.mu * stats.total + stats.count * model.mu**2) / model.sigma2
-    rest = rest + stats.count * np.log(2 * np.pi * model.sigma2)
-    return replace(moments, log_likelihood=float(0.5 * (explained - rest.sum() - log_dets)))  # (E13)
+        of_rows, of_cols = _sum(s.types.row_u, _sum(s.one, s.x)), _sum(s.types.col_u, _sum(s.one, s.y))
+        np.add.at(W, s.types.matrix, s.types.number[:, None, None] * s.factor.UPU)
+        np.add.at(t, s.types.matrix, np.concatenate([of_rows, of_cols], axis=1))
+    return W, t
 
 
-def _add_types(moments: Moments, s: _Solved, core: Array, shift: Array) -> None:
-    """Add the moments of some types, given the core and the shift of their matrices."""
+def _log_likelihood(
+    model: ScoreModel, stats: Statistics, solved: list[_Solved], shared: float, log_det: float
+) -> float:
+    """Return (E13); ``shared`` is t'T t and ``log_det`` log |I + M W|, what the background takes from both terms."""
+    explained = sum(s.explained for s in solved) - shared  # gamma' Lambda^-1 gamma
+    for s in solved:
+        log_det += float(np.vdot(s.types.row_count, s.factor.log_det_a) + s.types.number @ s.factor.log_det_s)
+    squares = stats.squares - 2 * model.mu * stats.total + stats.count * model.mu**2
+    rest = squares / model.sigma2 + stats.count * np.log(2 * np.pi * model.sigma2)
+    return float(0.5 * (explained - rest.sum() - log_det))
+
+
+def _add_types(moments: Moments, s: _Solved, T: Array, Tt: Array) -> None:
+    """Add the moments of some types, given T and T t of their matrices."""
     types, f, D = s.types, s.factor, s.x.shape[-1]
-    T, R, C = types.coupling.shape[1:]
     moved = s.one[:, :, None, None]
-    x = s.x - moved * (f.row_pu @ shift[:, None, :, None])[:, None, :, :, 0]  # (E7)
-    y = s.y - moved * (f.col_pu @ shift[:, None, :, None])[:, None, :, :, 0]
-    X_S = _product(f.X, f.S_inv, f.mostly_zero)
-    diagonal = np.arange(C)
-    row_core, col_core = f.row_pu @ core[:, None], f.col_pu @ core[:, None]
-    x_var = f.A_inv + X_S.reshape(T, R, D, C * D) @ f.X.reshape(T, R, D, C * D).swapaxes(2, 3)
-    y_var = f.S_inv.reshape(T, C, D, C, D)[:, diagonal, :, diagonal].swapaxes(0, 1)
-    x_var = x_var - row_core @ f.row_pu.swapaxes(2, 3)  # (E3)
-    y_var = y_var - col_core @ f.col_pu.swapaxes(2, 3)
+    x = s.x - moved * (f.row_pu @ Tt[:, None, :, None])[:, None, :, :, 0]  # (E7)
+    y = s.y - moved * (f.col_pu @ Tt[:, None, :, None])[:, None, :, :, 0]
+    x_var, y_var = _variances(f, T)
     x_square = x.transpose(0, 2, 3, 1) @ x.transpose(0, 2, 1, 3) + types.row_count[..., None, None] * x_var
     y_square = y.transpose(0, 2, 3, 1) @ y.transpose(0, 2, 1, 3) + types.col_count[..., None, None] * y_var
     moments.add_side(0, types.row_n, types.row_u[..., None] * _sum(s.one, x), x_square, s.row_sums, x)
     moments.add_side(1, types.col_n, types.col_u[..., None] * _sum(s.one, y), y_square, s.col_sums, y)
-    for h in (NONTARGET, TARGET):  # <x y'> over the coupled pairs of a class
-        weight = types.coupling[h]
-        t, r, c = np.nonzero(weight)
-        if not len(t):
-            continue
-        near = np.tensordot(types.number[t] * weight[t, r, c], X_S.reshape(T, R, D, C, D)[t, r, :, c], 1)
-        reach = (weight @ f.col_pu.reshape(T, C, 2 * D * D)).reshape(T, R, D, 2 * D)
-        far = (types.number[:, None, None, None] * row_core) @ reach.swapaxes(2, 3)
-        coupled = (weight[:, None] @ y).reshape(x.size // max(D, 1), D)
-        cross = x.reshape(coupled.shape).T @ coupled - near - far.sum((0, 1))
-        moments.ww[h, 1 : 1 + D, 1 + D :] += cross
+    for h in (NONTARGET, TARGET):
+        if D and types.coupling[h].any():
+            moments.ww[h, 1 : 1 + D, 1 + D :] += _cross_moment(types, h, f, T, x, y)
+
+
+def _variances(f: Factor, T: Array) -> tuple[Array, Array]:
+    """Return the posterior covariance of each row element and of each column element, (E3)."""
+    n_types, n_rows, D, _ = f.row_pu.shape
+    n_cols = f.col_pu.shape[1]
+    by_row, diagonal = (n_types, n_rows, D, n_cols * D), np.arange(n_cols)
+    x_var = f.A_inv + f.X_S.reshape(by_row) @ f.X.reshape(by_row).swapaxes(2, 3)
+    y_var = f.S_inv.reshape(n_types, n_cols, D, n_cols, D)[:, diagonal, :, diagonal].swapaxes(0, 1)
+    x_var = x_var - f.row_pu @ T[:, None] @ f.row_pu.swapaxes(2, 3)
+    return x_var, y_var - f.col_pu @ T[:, None] @ f.col_pu.swapaxes(2, 3)
+
+
+def _cross_moment(types: Types, h: int, f: Factor, T: Array, x: Array, y: Array) -> Array:
+    """Return the sum of <x y'> over the pairs that class h couples: products of means, and the covariances of (E3)."""
+    weight, (n_types, n_rows, n_cols) = types.coupling[h], types.coupling.shape[1:]
+    D = x.shape[-1]
+    partners = (weight[:, None] @ y).reshape(-1, D)  # for each x, the weighted sum of the y that it is coupled with
+    of_means = x.reshape(partners.shape).T @ partners
+    t, r, c = np.nonzero(weight)
+    X_S = f.X_S.reshape(n_types, n_rows, D, n_cols, D)[t, r, :, c]
+    within = np.tensordot(types.number[t] * weight[t, r, c], X_S, 1)  # minus the covariance under P
+    reach = (weight @ f.col_pu.reshape(n_types, n_cols, 2 * D * D)).reshape(n_types, n_rows, D, 2 * D)
+    by_background = (types.number[:, None, None, None] * (f.row_pu @ T[:, None])) @ reach.swapaxes(2, 3)
+    return of_means - within - by_background.sum((0, 1))

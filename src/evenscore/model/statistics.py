@@ -27,9 +27,13 @@ __all__ = ["Layout", "Statistics", "Types", "collect", "lay_out"]
 _ONE_BATCH = 1 << 14  # pairs of classes up to which one batch takes less time than several
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Types:
-    """T types of components with R row elements and C column elements: scaled class means, or deviations from them."""
+    """T types of components with R row elements and C column elements: scaled class means, or deviations from them.
+
+    In a complete matrix where targets are pairs of one speaker, R = C = 1: a component is the mean of a speaker's K_g
+    rows and that of its L_g columns, with row_u = sqrt(K_g), col_u = sqrt(L_g) and couplings of -+ sqrt(K_g L_g), (E5).
+    """
 
     coupling: Float[np.ndarray, "2 t r c"]  #: how strongly scores of each class couple two elements, see `Layout`
     row_n: Float[np.ndarray, "t r 2"]  #: scores of each class that a member has
@@ -180,40 +184,58 @@ def _position(group: Index, *keys: npt.NDArray[np.generic]) -> Index:
 
 
 def _types_of_matrix(matrix: int, pattern: Pattern, rows: Array, cols: Array) -> list[Types]:
-    """Return the types of a matrix: of scaled class means by batch, and of deviations from them."""
+    """Return the types of a matrix, of which ``rows`` and ``cols`` are sums by class of label: see `Types`."""
     layout, found = lay_out(pattern), []
     row_u, col_u = np.sqrt(pattern.row_size), np.sqrt(pattern.col_size)
     row_sums = _by_class(rows, pattern.row_class) / row_u[:, None]
     col_sums = _by_class(cols, pattern.col_class) / col_u[:, None]
-    row_dev = rows - (row_sums / row_u[:, None])[pattern.row_class]
-    col_dev = cols - (col_sums / col_u[:, None])[pattern.col_class]
-    partner_dev = np.where(pattern.partner[:, None] >= 0, col_dev[pattern.partner], 0.0)
-    row_scatter = _by_class(row_dev[:, :, None] * row_dev[:, None], pattern.row_class)
-    cross_scatter = _by_class(row_dev[:, :, None] * partner_dev[:, None], pattern.row_class)
-    col_scatter = _by_class(col_dev[:, :, None] * col_dev[:, None], pattern.col_class)
+    row_deviations = rows - (row_sums / row_u[:, None])[pattern.row_class]
+    col_deviations = cols - (col_sums / col_u[:, None])[pattern.col_class]
+    scatters = _scatters(pattern, row_deviations, col_deviations)
     for n, (G, R, C) in enumerate(layout.shapes):
         u, v = layout.rows(n, row_u), layout.cols(n, col_u)
-        scatter = np.zeros((G, R, 4, 4))
-        scatter[:, :, :2, :2], scatter[:, :, :2, 2:] = layout.rows(n, row_scatter), layout.rows(n, cross_scatter)
-        scatter[:, :, 2:, :2] = scatter[:, :, :2, 2:].swapaxes(2, 3)
-        scatter[:, :C, 2:, 2:] = layout.cols(n, col_scatter)
-        sums = [layout.rows(n, row_sums).reshape(G, 2 * R), layout.cols(n, col_sums).reshape(G, 2 * C)]
-        phi = np.concatenate([np.ones((G, 1)), *sums], axis=1)
         coupling, own = layout.coupling(n, u, v)
+        sums = layout.rows(n, row_sums).reshape(G, 2 * R), layout.cols(n, col_sums).reshape(G, 2 * C)
+        phi = np.concatenate([np.ones((G, 1)), *sums], axis=1)
+        # Components of one type have the same sizes and couplings.
         kind = np.concatenate([u, v, *(part.reshape(G, -1) for part in (*coupling, *own))], 1)
         _, first, of, number = np.unique(kind, axis=0, return_index=True, return_inverse=True, return_counts=True)
         order, ends = np.argsort(of.ravel(), kind="stable"), np.cumsum(number)
         phis = np.split(phi[order], ends[:-1])
         phis = [np.asarray(np.linalg.qr(p, mode="r")) if len(p) > p.shape[1] else p for p in phis]  # the same products
-        scatter = np.add.reduceat(scatter[order], ends - number, axis=0)
-        coupling, own, u, v = coupling[:, first], own[:, first], u[first], v[first]
-        ns = layout.rows(n, pattern.row_n)[first], layout.cols(n, pattern.col_n)[first]
-        counts = number[:, None] * (u > 0), number[:, None] * (v > 0)
-        which = np.full(len(number), matrix)
-        found.append(Types(coupling, *ns, u, v, *counts, number.astype(float), which, _padded(phis)))
-        more = number[:, None] * np.maximum(u**2 - 1, 0).round(), number[:, None] * np.maximum(v**2 - 1, 0).round()
-        found += _deviations(matrix, own, *ns, *more, scatter)
+        scatter = np.add.reduceat(_scatter_of_batch(layout, n, *scatters)[order], ends - number, axis=0)
+        means = Types(
+            coupling=coupling[:, first],
+            row_n=layout.rows(n, pattern.row_n)[first],
+            col_n=layout.cols(n, pattern.col_n)[first],
+            row_u=u[first],
+            col_u=v[first],
+            row_count=number[:, None] * (u[first] > 0),
+            col_count=number[:, None] * (v[first] > 0),
+            number=number.astype(float),
+            matrix=np.full(len(number), matrix),
+            phi=_padded(phis),
+        )
+        found += [means, *_deviations(means, own[:, first], scatter)]
     return found
+
+
+def _scatters(pattern: Pattern, rows: Array, cols: Array) -> tuple[Array, Array, Array]:
+    """Return the scatter of deviations in each row class, with those of matched columns, and in each column class."""
+    partners = np.where(pattern.partner[:, None] >= 0, cols[pattern.partner], 0.0)
+    of_rows = _by_class(rows[:, :, None] * rows[:, None], pattern.row_class)
+    of_both = _by_class(rows[:, :, None] * partners[:, None], pattern.row_class)
+    return of_rows, of_both, _by_class(cols[:, :, None] * cols[:, None], pattern.col_class)
+
+
+def _scatter_of_batch(layout: Layout, n: int, of_rows: Array, of_both: Array, of_cols: Array) -> Array:
+    """Return the scatter in the slots of a batch, of two sums of a row and two of its column: G x R x 4 x 4."""
+    G, R, C = layout.shapes[n]
+    scatter = np.zeros((G, R, 4, 4))
+    scatter[:, :, :2, :2], scatter[:, :, :2, 2:] = layout.rows(n, of_rows), layout.rows(n, of_both)
+    scatter[:, :, 2:, :2] = scatter[:, :, :2, 2:].swapaxes(2, 3)
+    scatter[:, :C, 2:, 2:] = layout.cols(n, of_cols)
+    return scatter
 
 
 def _by_class(values: Array, of: Index) -> Array:
@@ -222,27 +244,37 @@ def _by_class(values: Array, of: Index) -> Array:
     return np.stack([np.bincount(of, column) for column in columns], 1).reshape(-1, *values.shape[1:])
 
 
-def _deviations(
-    matrix: int, own: Array, row_n: Array, col_n: Array, row_count: Array, col_count: Array, scatter: Array
-) -> list[Types]:
+def _deviations(means: Types, own: Array, scatter: Array) -> list[Types]:
     """Return deviations within row class r and column class r as components with one element each side, (E8)."""
-    (T, R), C = row_count.shape, col_count.shape[1]
+    (T, R), C = means.row_u.shape, means.col_u.shape[1]
 
     def one_each(columns: Array) -> Array:  # a column class for every row class, and its own component
         wide = np.zeros((T, R, *columns.shape[2:]))
         wide[:, :C] = columns
         return wide.reshape(T * R, 1, *columns.shape[2:])
 
-    rows, cols = row_count.reshape(T * R, 1), one_each(col_count)
-    at = np.flatnonzero(rows + cols)
+    number = means.number[:, None]
+    row_count = (number * np.maximum(means.row_u**2 - 1, 0).round()).reshape(T * R, 1)
+    col_count = one_each(number * np.maximum(means.col_u**2 - 1, 0).round())
+    at = np.flatnonzero(row_count + col_count)
     if not len(at):
         return []
     values, vectors = np.linalg.eigh(scatter.reshape(T * R, 4, 4)[at])
     phi = np.zeros((len(at), 4, 5))
     phi[:, :, 1:] = np.sqrt(np.maximum(values, 0))[:, :, None] * vectors.swapaxes(1, 2)
-    coupling, none = np.stack([one_each(part)[at][..., None] for part in own]), np.zeros((len(at), 1))
-    ns = row_n.reshape(T * R, 1, 2)[at], one_each(col_n)[at]
-    return [Types(coupling, *ns, none, none, rows[at], cols[at], cols[at, 0], np.full(len(at), matrix), phi)]
+    deviations = Types(
+        coupling=np.stack([one_each(part)[at][..., None] for part in own]),
+        row_n=means.row_n.reshape(T * R, 1, 2)[at],
+        col_n=one_each(means.col_n)[at],
+        row_u=np.zeros((len(at), 1)),
+        col_u=np.zeros((len(at), 1)),
+        row_count=row_count[at],
+        col_count=col_count[at],
+        number=col_count[at, 0],
+        matrix=np.repeat(means.matrix, R)[at],
+        phi=phi,
+    )
+    return [deviations]
 
 
 def _padded(phis: Sequence[Array]) -> Array:
