@@ -1,4 +1,4 @@
-"""How time and memory grow with the number of scores: fit, normalize and evaluate of matrices that are never held whole.
+"""How time and memory grow with the number of scores: fit, normalize and evaluate of matrices never held as a whole.
 
 Scores are drawn chunk by chunk whenever they are needed, so nothing is read or written; the row "draw" is what drawing
 them once costs, the baseline of the others (`fit` and `evaluate` pass over the scores twice, `normalize` once). They
