@@ -12,7 +12,7 @@ from evenscore.norms.options import NormOptions
 from evenscore.norms.statistics import Statistics, location_scale, nonzero_std, row_statistics
 from evenscore.parallel import run_blocks
 
-__all__ = ["profile_rankings", "ranked_statistics", "rankings_by_name"]
+__all__ = ["ranked_statistics", "rankings_by_name"]
 
 
 def ranked_statistics(
@@ -35,7 +35,9 @@ def ranked_statistics(
     if how.select == "profile":
         if S_I is None:
             raise InputError("select='profile' needs the cohort against itself (S_I); give it")
-        rankings = profile_rankings(np.asarray(S_e), np.asarray(S_t), np.asarray(S_I))
+        S_e, S_t, S_I = np.asarray(S_e), np.asarray(S_t), np.asarray(S_I)
+        # Of tests and the cohort's tests, over the enrolment cohort; of enrolments and its enrolments, over the tests.
+        rankings = _proximity(S_t.T, S_I.T).T, _proximity(S_e, S_I)
     elif rankings is None and (S_e is None or S_t is None or S_e.shape[1] != S_t.shape[0]):
         raise InputError("select='cross' needs the same cohort on both sides; give both, or another select")
     S_e, S_t = np.asarray(S_e), np.asarray(S_t)
@@ -147,14 +149,8 @@ def _mean_over(same: Array, scores: Array) -> Array:
         return (same.astype(float) @ np.where(present, scores, 0.0)) / (same.astype(float) @ present)
 
 
-def profile_rankings(S_e: Array, S_t: Array, S_I: Array) -> tuple[Array, Array]:
-    """Return rankings by minus the mean absolute difference of cohort scores, over the members that both have."""
-    by_test = _proximity(S_t.T, S_I.T).T  # tests against the cohort's tests, over the enrolment cohort
-    return by_test, _proximity(S_e, S_I)  # enrolments against the cohort's enrolments, over the test cohort
-
-
 def _proximity(scores: Array, cohort: Array) -> Array:
-    """Return minus the mean distance of rows of ``scores`` from rows of ``cohort``; NaN where no column has both."""
+    """Return minus the mean absolute difference of rows of ``scores`` and ``cohort``; NaN where no column has both."""
     out = np.empty((len(scores), len(cohort)))
 
     def work(block: slice) -> None:
