@@ -64,8 +64,7 @@ def busy_thread() -> Iterator[None]:
         _inside.busy = before
 
 
-_lock = threading.Lock()
-_users = 0
+_lock, _users = threading.Lock(), 0
 _libraries: list[tuple[Any, int]] = []  # BLAS libraries and the number of threads that each had
 
 
@@ -76,14 +75,19 @@ def one_blas_thread() -> Iterator[None]:
     The limit is one for the whole process. The first thread that asks for it sets it, the last one lifts it.
     """
     global _users, _libraries
+    if getattr(_inside, "one_blas_thread", False):  # this thread has asked for it already
+        yield
+        return
     with _lock:
         if _users == 0 and os.environ.get("OPENBLAS_NUM_THREADS") != "1":
             _libraries = [(library, library.num_threads) for library in _blas("scipy.linalg" in sys.modules)]
             _set_threads([(library, 1) for library, _ in _libraries])
         _users += 1
+    _inside.one_blas_thread = True
     try:
         yield
     finally:
+        _inside.one_blas_thread = False
         with _lock:
             _users -= 1
             if _users == 0:

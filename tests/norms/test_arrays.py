@@ -59,6 +59,20 @@ def test_rankings_by_the_other_side_on_plain_arrays(method, select):
     np.testing.assert_allclose(found, normalize(blocks, method, top_k=4, select=select).scores)
 
 
+@pytest.mark.parametrize(
+    ("offset", "spread", "dtype"), [(0, 1, np.float32), (1e4, 1, float), (1, 1e-6, float), (0, 1e-20, float)]
+)
+def test_rankings_by_the_other_side_of_a_matrix_equal_those_of_a_list(offset, spread, dtype):
+    rng = np.random.default_rng(3)
+    S, S_e, S_t = ((offset + spread * rng.normal(size=shape)).astype(dtype) for shape in ((7, 5), (7, 30), (30, 5)))
+    S_e[:, :8] += 1e3 * spread  # far from the mean of the row: sums of squares lose digits
+    S_t[:8] += 1e3 * spread
+    rows, cols = np.indices(S.shape).reshape(2, -1)
+    whole = evenscore.as_norm(S, S_e, S_t, top_k=6, select="cross", ddof=1)
+    listed = evenscore.as_norm(S.ravel(), S_e, S_t, top_k=6, select="cross", ddof=1, rows=rows, cols=cols)
+    np.testing.assert_allclose(whole.ravel(), listed, rtol=1e-4 if dtype == np.float32 else 1e-9)
+
+
 def test_lists_and_whole_numbers_are_arrays_of_floats():
     assert evenscore.z_norm([[3, 2]], [[0, 2]]).tolist() == [[2.0, 1.0]]
     assert evenscore.z_norm(np.array([[3]]), np.array([[0, 4]], np.int16)).tolist() == [[0.5]]

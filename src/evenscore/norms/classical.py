@@ -10,8 +10,8 @@ s becomes
     TZ  ((s - mt) / st - me) / se    me, se: of cohort scores that were T-normalized themselves
 
 Each function takes plain arrays: S (m x n, or listed trials with ``rows`` and ``cols``), S_e (m x M), S_t (N x n) and
-S_I (N x M), NumPy or dask, with NaN where a score is missing. Keywords are the fields of `NormOptions`, ``convention``,
-or a whole record as ``options``.
+S_I (N x M), NumPy or dask, with NaN where a score is missing. Keywords are ``rows`` and ``cols``, the fields of
+`NormOptions`, ``convention``, or a whole record as ``options``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Array = npt.NDArray[Any]
 Scores = Any  #: a NumPy or a dask array, or anything that `map_rows` takes
 
 
-def z_norm(S: Scores, S_e: Scores, *, rows: Array | None = None, cols: Array | None = None, **options: Any) -> Scores:
+def z_norm(S: Scores, S_e: Scores, **options: Any) -> Scores:
     """Z-norm: each enrolment's scores have mean 0 and standard deviation 1 over the cohort.
 
     Examples
@@ -43,10 +43,10 @@ def z_norm(S: Scores, S_e: Scores, *, rows: Array | None = None, cols: Array | N
     >>> z_norm(np.array([[3.0, 1.0]]), np.array([[2.0, 1.0, 0.0]]), ddof=1)
     array([[2., 0.]])
     """
-    return classical_norm("z", S, S_e, rows=rows, cols=cols, **options)
+    return classical_norm("z", S, S_e, **options)
 
 
-def t_norm(S: Scores, S_t: Scores, *, rows: Array | None = None, cols: Array | None = None, **options: Any) -> Scores:
+def t_norm(S: Scores, S_t: Scores, **options: Any) -> Scores:
     """T-norm: each test's scores have mean 0 and standard deviation 1 over the cohort.
 
     Examples
@@ -54,12 +54,10 @@ def t_norm(S: Scores, S_t: Scores, *, rows: Array | None = None, cols: Array | N
     >>> t_norm(np.array([[3.0, 1.0]]), np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 2.0]]), ddof=1)
     array([[2., 0.]])
     """
-    return classical_norm("t", S, None, S_t, rows=rows, cols=cols, **options)
+    return classical_norm("t", S, None, S_t, **options)
 
 
-def s_norm(
-    S: Scores, S_e: Scores, S_t: Scores, *, rows: Array | None = None, cols: Array | None = None, **options: Any
-) -> Scores:
+def s_norm(S: Scores, S_e: Scores, S_t: Scores, **options: Any) -> Scores:
     """S-norm: the mean of Z-norm and T-norm.
 
     Examples
@@ -67,19 +65,10 @@ def s_norm(
     >>> s_norm(np.array([[3.0]]), np.array([[2.0, 1.0, 0.0]]), np.array([[1.5], [0.5], [-0.5]]), ddof=1)
     array([[2.25]])
     """
-    return classical_norm("s", S, S_e, S_t, rows=rows, cols=cols, **options)
+    return classical_norm("s", S, S_e, S_t, **options)
 
 
-def as_norm(
-    S: Scores,
-    S_e: Scores,
-    S_t: Scores,
-    top_k: int | float | None = None,
-    *,
-    rows: Array | None = None,
-    cols: Array | None = None,
-    **options: Any,
-) -> Scores:
+def as_norm(S: Scores, S_e: Scores, S_t: Scores, top_k: int | float | None = None, **options: Any) -> Scores:
     """AS-norm: S-norm with the ``top_k`` highest cohort scores of each side.
 
     By default these are 300, or a fifth of the cohort where that is fewer.
@@ -93,7 +82,7 @@ def as_norm(
     >>> as_norm(np.array([1.0]), S_e, S_t, top_k=2, rows=np.array([0]), cols=np.array([1]))
     array([-1.])
     """
-    return classical_norm("as", S, S_e, S_t, rows=rows, cols=cols, top_k=top_k, **options)
+    return classical_norm("as", S, S_e, S_t, top_k=top_k, **options)
 
 
 def az_norm(S: Scores, S_e: Scores, top_k: int | float | None = None, *, S_t: Scores = None, **options: Any) -> Scores:
@@ -106,32 +95,14 @@ def at_norm(S: Scores, S_t: Scores, top_k: int | float | None = None, *, S_e: Sc
     return classical_norm("at", S, S_e, S_t, top_k=top_k, **options)
 
 
-def zt_norm(
-    S: Scores,
-    S_e: Scores,
-    S_t: Scores,
-    S_I: Scores,
-    *,
-    rows: Array | None = None,
-    cols: Array | None = None,
-    **options: Any,
-) -> Scores:
+def zt_norm(S: Scores, S_e: Scores, S_t: Scores, S_I: Scores, **options: Any) -> Scores:
     """ZT-norm: T-norm of Z-normalized scores, with a Z-normalized cohort; targets of S_I should be missing."""
-    return classical_norm("zt", S, S_e, S_t, S_I, rows=rows, cols=cols, **options)
+    return classical_norm("zt", S, S_e, S_t, S_I, **options)
 
 
-def tz_norm(
-    S: Scores,
-    S_e: Scores,
-    S_t: Scores,
-    S_I: Scores,
-    *,
-    rows: Array | None = None,
-    cols: Array | None = None,
-    **options: Any,
-) -> Scores:
+def tz_norm(S: Scores, S_e: Scores, S_t: Scores, S_I: Scores, **options: Any) -> Scores:
     """TZ-norm: Z-norm of T-normalized scores, with a T-normalized cohort; targets of S_I should be missing."""
-    return classical_norm("tz", S, S_e, S_t, S_I, rows=rows, cols=cols, **options)
+    return classical_norm("tz", S, S_e, S_t, S_I, **options)
 
 
 def classical_norm(
@@ -168,20 +139,27 @@ def classical_norm(
         rows, cols = (np.asarray([-1] if positions is None else positions) for positions in (rows, cols))
     _refuse_shapes(S, S_e, S_t, S_I, rows, cols)
     k = cohort_counts(method, S_e, S_t, how) if counts is None else counts
+    listed = rows is not None and cols is not None
+    enroll: Statistics | tuple[()] = ()  # if the norm uses them
+    test: Statistics | tuple[()] = ()
     if how.select != "own":  # then each trial has numbers of its own
         enroll, test = ranked_statistics(method, S_e, S_t, S_I, how, k, rankings, rows, cols)
         out = formula(method, how)(S, *enroll, *test).astype(S.dtype)
-        empty_enroll, empty_test = (np.isnan(side[0]) if side else np.zeros(1, bool) for side in (enroll, test))
-        return _finish(S, out, empty_enroll, empty_test, how, rows, cols)
-    enroll = statistics_of_enrolments(method, S_e, S_I, how, k[0])
-    same = method in ("s", "as") and k[0] == k[1] and S_t.T is S_e  # one set of embeddings on both sides
-    test = enroll if same else statistics_of_tests(method, S_t, S_I, how, k[1])
-    out = map_pairs(formula(method, how), S, enroll, test, rows=rows, cols=cols)
+    else:
+        if method not in ("t", "at"):
+            inner = row_statistics(S_I.T, how, None, "cohort test") if method == "tz" else None
+            enroll = row_statistics(S_e, how, k[0], "enrolment", inner)
+        if method in ("s", "as") and k[0] == k[1] and S_t.T is S_e:  # one set of embeddings on both sides
+            test = enroll
+        elif method not in ("z", "az"):
+            inner = row_statistics(S_I, how, None, "cohort enrolment") if method == "zt" else None
+            test = row_statistics(S_t.T, how, k[1], "test", inner)
+        out = map_pairs(formula(method, how), S, enroll, test, rows=rows, cols=cols)
     empty_enroll, empty_test = (np.isnan(side[0]) if side else np.zeros(1, bool) for side in (enroll, test))
-    if rows is None or cols is None:
-        return _finish(S, out, empty_enroll[:, None], empty_test, how, rows, cols)
-    of_enroll = empty_enroll[rows] if enroll else empty_enroll
-    return _finish(S, out, of_enroll, empty_test[cols] if test else empty_test, how, rows, cols)
+    if how.select == "own":
+        empty_enroll = empty_enroll[rows] if enroll and listed else empty_enroll if listed else empty_enroll[:, None]
+        empty_test = empty_test[cols] if test and listed else empty_test
+    return _finish(S, out, empty_enroll, empty_test, how, rows, cols)
 
 
 def _refuse_shapes(S: Scores, S_e: Scores, S_t: Scores, S_I: Scores, rows: Array | None, cols: Array | None) -> None:
@@ -202,26 +180,6 @@ def cohort_counts(method: str, S_e: Scores, S_t: Scores, how: NormOptions) -> tu
     """Return how many cohort scores of each enrolment and of each test a norm takes; None for all of them."""
     of_enroll = None if S_e is None else how.count(method, S_e.shape[1])
     return of_enroll, None if S_t is None else how.count(method, S_t.shape[0])
-
-
-def statistics_of_enrolments(
-    method: str, S_e: Scores, S_I: Scores, how: NormOptions, k: int | None
-) -> Statistics | tuple[()]:
-    """Return mean and standard deviation of each enrolment's cohort scores, if the norm uses them."""
-    if method in ("t", "at"):
-        return ()
-    cohort = None if method != "tz" else row_statistics(S_I.T, how, None, "cohort test")
-    return row_statistics(S_e, how, k, "enrolment", cohort)
-
-
-def statistics_of_tests(
-    method: str, S_t: Scores, S_I: Scores, how: NormOptions, k: int | None
-) -> Statistics | tuple[()]:
-    """Return mean and standard deviation of each test's cohort scores, if the norm uses them."""
-    if method in ("z", "az"):
-        return ()
-    cohort = None if method != "zt" else row_statistics(S_I, how, None, "cohort enrolment")
-    return row_statistics(S_t.T, how, k, "test", cohort)
 
 
 def _z(s: Scores, mean: Scores, std: Scores) -> Scores:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.norms.classical import cohort_counts, formula, statistics_of_enrolments, statistics_of_tests
+from evenscore.norms.classical import formula
 from evenscore.norms.options import CLASSICAL, NormOptions
+from evenscore.norms.statistics import Statistics, location_scale, nonzero_std, row_statistics
 
 __all__ = ["OnlineNorm", "prepare_norm"]
 
@@ -37,17 +39,24 @@ class OnlineNorm:
 
     def enroll(self, cohort_scores: npt.ArrayLike) -> SideStatistics:
         """Return the statistics of an enrolment, from its scores against the cohort's tests."""
-        S_e = np.asarray(cohort_scores, np.float64)[None]
-        k = cohort_counts(self.method, S_e, None, self.options)[0]
-        return tuple(
-            float(value[0]) for value in statistics_of_enrolments(self.method, S_e, self.cohort, self.options, k)
-        )
+        return () if self.method in ("t", "at") else self._statistics(cohort_scores, "enrolment")
 
     def test(self, cohort_scores: npt.ArrayLike) -> SideStatistics:
         """Return the statistics of a test, from the scores of the cohort's enrolments against it."""
-        S_t = np.asarray(cohort_scores, np.float64)[:, None]
-        k = cohort_counts(self.method, None, S_t, self.options)[1]
-        return tuple(float(value[0]) for value in statistics_of_tests(self.method, S_t, self.cohort, self.options, k))
+        return () if self.method in ("z", "az") else self._statistics(cohort_scores, "test")
+
+    def _statistics(self, cohort_scores: npt.ArrayLike, side: str) -> SideStatistics:
+        row = np.array(cohort_scores, np.float64)[None]
+        if side == {"zt": "test", "tz": "enrolment"}.get(self.method):
+            row = (row - self._of_cohort[0]) / self._of_cohort[1]
+        mean, std = location_scale(row, self.options, self.options.count(self.method, row.shape[1]))
+        return mean.item(), nonzero_std(mean, std, self.options, side).item()
+
+    @cached_property
+    def _of_cohort(self) -> Statistics:
+        """Mean and standard deviation of the cohort's own scores, by which ZT and TZ normalize cohort scores first."""
+        scores, side = np.asarray(self.cohort), "cohort enrolment" if self.method == "zt" else "cohort test"
+        return row_statistics(scores if self.method == "zt" else scores.T, self.options, None, side)
 
     def score(self, score: float, enroll: SideStatistics, test: SideStatistics) -> float:
         """Return the normalized score of a trial, from the statistics of its two sides."""

@@ -109,7 +109,9 @@ def nonzero_std(
     if options.std_floor > 0:
         return np.maximum(std, options.std_floor)
     zero = std <= np.maximum(_EQUAL * np.abs(mean), 1e-30)
-    if zero.any() and options.zero_std == "error":
+    if not zero.any():
+        return std
+    if options.zero_std == "error":
         problem = "its cohort scores are all equal; take a larger cohort, or set std_floor, or zero_std=one"
         at = int(np.argwhere(zero)[0][0])
         raise CohortError(side, at if rows is None else int(rows[at]), problem)
@@ -124,10 +126,15 @@ def location_scale(rows: Array, options: NormOptions, k: int | None = None) -> S
     >>> location_scale(np.array([[0.0, 1.0, 5.0]]), NormOptions(statistic="median"))
     (array([1.]), array([1.48260222]))
     """
-    has_missing = bool(np.isnan(rows @ np.ones(rows.shape[1], rows.dtype)).any())
+    size = rows.shape[1]
+    first, stop = 0 if k is None else max(size - options.drop_top - k, 0), max(size - options.drop_top, 0)
+    cuts = np.array([cut for cut in (first, stop) if 0 < cut < size], np.intp)
+    rows.partition(cuts, axis=1)
+    has_missing = bool(np.isnan(rows[:, first:] @ np.ones(size - first, rows.dtype)).any())  # NaN is sorted to the end
     if has_missing:
         rows[np.isnan(rows)] = -np.inf
-    rows = _highest(rows, k, options.drop_top)
+        rows.partition(cuts, axis=1)
+    rows = rows[:, first:stop]
     if options.statistic != "mean":
         return _robust(rows, options)
     if has_missing or rows.shape[1] == 0:
@@ -149,17 +156,6 @@ def _mean_std(rows: Array, ddof: int) -> Statistics:
     with np.errstate(over="ignore"):
         squares = np.vecdot(centered, centered).astype(np.float64) - count * rest**2
     return rough + rest, np.sqrt(np.maximum(squares, 0.0) / max(count - ddof, 1))
-
-
-def _highest(rows: Array, k: int | None, drop: int) -> Array:
-    """Return the k highest scores of each row, in any order, after the ``drop`` very highest."""
-    size = rows.shape[1]
-    stop = max(size - drop, 0)
-    first = 0 if k is None else max(stop - k, 0)
-    cuts = [cut for cut in (first, stop) if 0 < cut < size]
-    if cuts:
-        rows.partition(cuts, axis=1)
-    return rows[:, first:stop]
 
 
 def _mean_std_of_present(rows: Array, ddof: int) -> Statistics:

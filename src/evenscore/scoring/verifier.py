@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -139,8 +139,11 @@ class Verifier:
             offset = 0.0 if offsets is None else float(offsets[0])
             if self._members is None:
                 return vectors[0], offset, ()
-            scores = (self._members[0] @ vectors[0]).astype(np.float64) + offset
-            return vectors[0], offset, numbers(scores if self._members[1] is None else scores + self._members[1])
+            members, theirs = self._members
+            scores = members @ vectors[0]
+            if offset or theirs is not None:
+                scores = scores.astype(np.float64) + (offset if theirs is None else offset + theirs)
+            return vectors[0], offset, numbers(scores)
 
     @cached_property
     def _members(self) -> tuple[Array, Array | None] | None:
@@ -149,14 +152,15 @@ class Verifier:
     @cached_property
     def _norm(self) -> tuple[Callable[[Array], Numbers], Callable[[Array], Numbers], Callable[..., float]]:
         """What makes the numbers of an enrolment and of a test, and what normalizes a score with them."""
+        as_numbers = partial(np.asarray, dtype=np.float64)
         if self.cohort is None:
-            return np.asarray, np.asarray, lambda score, enroll, test: score
+            return as_numbers, as_numbers, lambda score, enroll, test: score
         inner = ScoreMatrix.trusted(self.scorer.bilinear(self.cohort, self.cohort), self.cohort, self.cohort)
         blocks = ScoreBlocks(ScoreMatrix([[0.0]], ["enrolment"], ["test"]), cohort=inner)
         if self.method == "lgsm":
             from evenscore.model.scoring import ScoreModelNormalizer
 
-            return np.asarray, np.asarray, ScoreModelNormalizer(self.options["model"], blocks).normalize_one
+            return as_numbers, as_numbers, ScoreModelNormalizer(self.options["model"], blocks).normalize_one
         if self.method in CLASSICAL:
             given = dict(self.options)
             how = NormOptions.resolve(given.pop("options", None), given.pop("convention", None), **given)
@@ -173,4 +177,4 @@ class Verifier:
             table = normalize(ScoreBlocks(trial, S_e, S_t, inner), self.method, **self.options)
             return float(np.asarray(table.scores)[0, 0])
 
-        return np.asarray, np.asarray, whole_blocks
+        return as_numbers, as_numbers, whole_blocks
