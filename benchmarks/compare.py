@@ -1,7 +1,7 @@
 """``evenscore compare`` of 454 x 454 trials from files, 227 speakers on either side, with all methods and 1,000 draws.
 
-The training side is as large, and is the cohort. Both programs write the normalized scores and LLRs of each method. Bar:
-a third of the CPU time of the first edition.
+The training side is as large, and is the cohort. Both programs write the scores and LLRs of each method. Bar: a third
+of the CPU time of the first edition.
 
     python benchmarks/compare.py [--small] [--repeat 2]
 """
@@ -23,11 +23,12 @@ def make(folder: Path, small: bool) -> None:
 
 
 def prepare(folder: Path, small: bool) -> dict[str, Task]:
-    command = f"compare {FILES.format('data')} --speakers data/utt2spk {'--scores' if is_new() else ''}"
+    command = f"compare {FILES.format('data')} --speakers data/utt2spk"
+    output = "--scores -o new" if is_new() else "-o old"
     runs = itertools.count()  # the first edition goes on with the results that it finds in its output
 
     def compare(options: str) -> Task:
-        return lambda: run_evenscore(f"{command} {options} -o {'new' if is_new() else 'old'}{next(runs)}", folder)
+        return lambda: run_evenscore(f"{command} {options} {output}{next(runs)}", folder)
 
     return {"compare, all methods": compare(""), "compare, raw and s": compare("--methods raw,s")}
 
