@@ -73,10 +73,10 @@ class ScalePrior:
 
 
 #: What depends on the cohort alone, by its ids: both orders of two folds of speakers have the same cohort.
-Prepared = dict[tuple[str | None, ...], tuple[ScoreModelNormalizer | None, PairSpace | None]]
+Cache = dict[tuple[str | None, ...], tuple[ScoreModelNormalizer | None, PairSpace | None]]
 
 
-def measure(blocks: ScoreBlocks, model: ScoreModel | None, prepared: Prepared) -> dict[str, Array]:
+def measure(blocks: ScoreBlocks, model: ScoreModel | None, prepared: Cache) -> dict[str, Array]:
     """Return what the features are made of, for trials none of whose speakers is in the cohort.
 
     ``mean_e``, ``std_e``, ``top_mean_e``, ``top_std_e``, ``speakers_e`` of the enrolment's cohort scores, the same of
@@ -133,7 +133,7 @@ def measure_by_folds(blocks: ScoreBlocks, model: ScoreModel | None, folds: int) 
     that of a non-target trial, and its size would be a feature that new trials do not have.
     """
     trials, out = blocks.trials, dict[str, Array]()
-    prepared: Prepared = {}
+    prepared: Cache = {}
     sides = (trials.enroll, trials.test, blocks.cohort_enroll, blocks.cohort_test)
     names = [[] if side is None or side.speakers is None else side.speakers.tolist() for side in sides]
     shared = ({*names[0], *names[1]} & {*names[2], *names[3]}) - {None}
