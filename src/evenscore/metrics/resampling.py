@@ -162,8 +162,8 @@ def _measure(draws: _Draws, places: tuple[OperatingPoint, ...], normalize: bool)
         (miss, fa), at = point.weights, int(np.searchsorted(draws.score, point.threshold))
         unit = min(miss, fa) if normalize else 1.0
         minimum.append(np.minimum.reduceat(miss * p_miss + fa * p_fa, first) / unit)
-        false_alarms = n_nontarget - draws.nontargets[:, at]
-        actual.append((miss * draws.targets[:, at] / n_target + fa * false_alarms / n_nontarget) / unit)
+        misses, false_alarms = draws.targets[:, at] / n_target, (n_nontarget - draws.nontargets[:, at]) / n_nontarget
+        actual.append((miss * misses + fa * false_alarms) / unit)
     return np.stack([eer, *(loss / (2 * np.log(2.0)) for loss in losses), *minimum, *actual], axis=1)
 
 
