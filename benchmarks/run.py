@@ -12,7 +12,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 NAMES = (
     *("start_up", "read_text", "norms", "asnorm_embeddings", "score_model", "metrics", "calibration", "online"),
-    *("scale_zarr", "folds", "evidence", "scaling"),
+    *("scale_zarr", "scaling", "compare", "folds", "evidence"),
 )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenscore.errors import InputError
 from evenscore.parallel import Progress, busy_thread, run_blocks
 
 __all__ = [
@@ -244,6 +245,8 @@ def cluster(
 
     Dask tells the workers' malloc to give memory back at once; every block would be paged in anew, in twice the time.
     """
+    if workers is None and memory_limit is not None:
+        raise InputError("a memory limit is that of worker processes on this machine; give the number of workers, too")
     if workers is None and scheduler is None:
         yield None
         return

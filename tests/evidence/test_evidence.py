@@ -52,12 +52,12 @@ def test_coordinates_of_pairs_are_those_of_the_definition():
     x, y = space.enroll(S_e), space.test(S_t.T)
     np.testing.assert_allclose((x * space.impostor) @ y.T, b, atol=1e-9)
     np.testing.assert_allclose(x @ y.T, a @ V @ np.diag(1 / g) @ U.T @ c.T, atol=1e-9)
-    found = measure(BLOCKS, None)
+    found = measure(BLOCKS, None, {})
     np.testing.assert_allclose(found["b"], b, atol=1e-9)
 
 
 def test_measures_are_those_of_the_definition(model):
-    found, S_e, S_t = measure(BLOCKS, model.score_model), BLOCKS.enroll.scores, BLOCKS.test.scores
+    found, S_e, S_t = measure(BLOCKS, model.score_model, {}), BLOCKS.enroll.scores, BLOCKS.test.scores
     np.testing.assert_allclose(found["mean_e"][:, 0], S_e.mean(axis=1))
     np.testing.assert_allclose(found["std_t"][0], S_t.std(axis=0, ddof=1))
     top = np.sort(S_e, axis=1)[:, -round(0.2 * S_e.shape[1]) :]

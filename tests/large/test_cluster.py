@@ -13,6 +13,7 @@ import pytest
 import zarr
 
 from evenscore import (
+    InputError,
     Labels,
     ScoreBlocks,
     ScoreMatrix,
@@ -63,6 +64,11 @@ def chunks_of(store):
     return {
         path.relative_to(store): path.stat().st_mtime_ns for path in store.glob("scores/c/*/*") if path.name.isdigit()
     }
+
+
+def test_a_memory_limit_without_workers_is_refused():
+    with pytest.raises(InputError, match="number of workers"), large.cluster(memory_limit="1GB"):
+        pass
 
 
 def test_two_processes_give_the_numbers_of_one_and_a_killed_worker_costs_time_only(data, tmp_path):

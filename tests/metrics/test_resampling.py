@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from numpy.testing import assert_allclose
 
 from evenscore import InputError, ScoreMatrix, TrialList
 from evenscore.metrics import bootstrap, bootstrap_det, evaluate, paired_test
+from evenscore.metrics.resampling import Metric
 from reference import naive_metrics as naive
 
 POINTS = [(0.01, 1.0, 1.0), (0.3, 2.0, 1.0)]
@@ -38,15 +40,17 @@ def test_replicates_equal_copied_trials():
     scores, labels, speakers = crossed()
     result = bootstrap(scores, labels, **speakers, replicates=12, points=POINTS, seed=5)
     draws = np.random.default_rng(5).multinomial(7, np.full(7, 1 / 7), size=12)
-    for found, draw in zip(result.evaluations, draws, strict=True):
+    for at, draw in enumerate(draws):
         trials = copied(scores, labels, speakers, draw)
-        assert found.eer == pytest.approx(naive.rocch_eer(*trials), abs=1e-12)
-        assert found.cllr == pytest.approx(naive.cllr(*trials), rel=1e-12)
-        assert found.min_cllr == pytest.approx(naive.min_cllr(*trials), abs=1e-12)
-        assert (found.n_target, found.n_nontarget) == (trials[1].count(1), trials[1].count(0))
-        for cost, point in zip(found.costs, POINTS, strict=True):
-            assert cost.min_dcf == pytest.approx(naive.min_dcf(*trials, *point), abs=1e-12)
-            assert cost.act_dcf == pytest.approx(naive.act_dcf(*trials, *point), abs=1e-12)
+        assert result.replicates("eer")[at] == pytest.approx(naive.rocch_eer(*trials), abs=1e-12)
+        assert result.replicates("cllr")[at] == pytest.approx(naive.cllr(*trials), rel=1e-12)
+        assert result.replicates("min_cllr")[at] == pytest.approx(naive.min_cllr(*trials), abs=1e-12)
+        for place, point in enumerate(POINTS):
+            assert result.replicates("min_dcf", place)[at] == pytest.approx(naive.min_dcf(*trials, *point), abs=1e-12)
+            assert result.replicates("act_dcf", place)[at] == pytest.approx(naive.act_dcf(*trials, *point), abs=1e-12)
+        whole = evaluate(*trials, points=POINTS)
+        for metric in get_args(Metric):
+            assert result.replicates(metric)[at] == pytest.approx(getattr(whole, metric), rel=1e-12, abs=1e-15)
 
 
 def test_infinite_llrs_that_are_not_drawn_cost_nothing():
@@ -86,14 +90,14 @@ def test_tables_bring_their_speakers():
     speaker_of = {name: f"spk{name[1]}" for name in ids}
     known = trials.with_speakers(speaker_of, speaker_of)
     matrix = ScoreMatrix(scores.reshape(8, 8), ids, ids).with_speakers(speaker_of, speaker_of)
-    expected = bootstrap(scores, labels, **speakers, replicates=20).evaluations
+    expected = bootstrap(scores, labels, **speakers, replicates=20).to_dict()
     given = {"enroll_speakers": speaker_of, "test_speakers": speaker_of}
     for found in (
         bootstrap(known, replicates=20),
         bootstrap(matrix, replicates=20),
         bootstrap(trials, **given, replicates=20),
     ):
-        assert found.evaluations == expected
+        assert found.to_dict() == expected
     order = np.random.default_rng(0).permutation(len(trials))
     assert paired_test(known, trials.select(order), replicates=20).p_value == 1.0
     with pytest.raises(InputError, match="of system A only"):
@@ -111,8 +115,8 @@ def test_intervals_cover_the_value_and_narrow_with_more_speakers():
         assert interval.low <= evaluate(scores, labels).eer <= interval.high
         widths.append(interval.high - interval.low)
     assert widths[1] < widths[0]
-    assert result.evaluations == bootstrap(scores, labels, **names, replicates=300).evaluations
-    assert result.evaluations != bootstrap(scores, labels, **names, replicates=300, seed=1).evaluations
+    assert result.to_dict() == bootstrap(scores, labels, **names, replicates=300).to_dict()
+    assert result.to_dict() != bootstrap(scores, labels, **names, replicates=300, seed=1).to_dict()
 
 
 def test_draws_without_a_class_are_drawn_again():

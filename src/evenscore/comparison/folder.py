@@ -40,9 +40,11 @@ def write_folder(comparison: Comparison, directory: PathLike, report: str = "", 
     try:
         for method in comparison.methods:
             _write_method(comparison, method, made / "methods" / re.sub(r"[^\w.=-]+", "-", method.name), scores)
-        if report:
-            _write_text(made / "report.html", report)
-        _write_text(made / "results.json", json.dumps(comparison.to_dict(), indent=1, allow_nan=False) + "\n")
+        texts = {"report.html": report} if report else {}
+        texts["results.json"] = json.dumps(comparison.to_dict(), indent=1, allow_nan=False) + "\n"
+        for name, text in texts.items():
+            with atomic_output(made / name) as stream:
+                stream.write(text.encode())
         with writing(place):
             _move(made, place)
     finally:
@@ -69,11 +71,6 @@ def _write_scores(comparison: Comparison, values: Floats, folder: Path, kind: st
         start += len(trials)
         suffix = "" if len(comparison.trials) == 1 else "-" + re.sub(r"[^\w.=-]+", "-", name)
         write(part, folder / f"{kind}{suffix}.npz")
-
-
-def _write_text(path: Path, text: str) -> None:
-    with atomic_output(path) as stream:
-        stream.write(text.encode())
 
 
 def _move(made: Path, place: Path) -> None:

@@ -12,6 +12,8 @@ import numpy as np
 from evenscore.calibrate.base import calibration_class
 from evenscore.comparison.record import METRICS, ComparedMetric, Figures, Floats, MethodResult, Settings
 from evenscore.comparison.sides import Trials
+from evenscore.data.side import Side
+from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
 from evenscore.metrics.evaluation import Evaluation, evaluate, evaluate_by
 from evenscore.metrics.resampling import PairedTest, bootstrap
@@ -101,9 +103,10 @@ def judge(method: Method, training: Trials, evaluation: Trials, settings: Settin
 
 def _measure(llrs: Floats, trials: Trials, settings: Settings) -> Figures:
     """Return all metrics of LLRs, of the trials and of every draw of speakers; the draws are the same for all LLRs."""
-    drawn = bootstrap(
-        trials.by_speaker(llrs), points=settings.points, replicates=settings.replicates, seed=settings.seed
-    )
+    side = Side(trials.speakers, trials.speakers)  # speakers in place of recordings are all that draws need
+    rows, cols = trials.enroll.astype(np.int32), trials.test.astype(np.int32)
+    listed = TrialList.trusted(side, side, rows, cols, llrs, trials.labels)
+    drawn = bootstrap(listed, points=settings.points, replicates=settings.replicates, seed=settings.seed)
     return Figures(evaluate(llrs, trials.labels, points=settings.points), drawn)
 
 

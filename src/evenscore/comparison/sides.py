@@ -56,12 +56,6 @@ class Trials:
             raise InputError(f"it gives no score to {lost} of the {len(found)} trials; every method needs all of them")
         return found
 
-    def by_speaker(self, scores: Floats) -> TrialList:
-        """Return the trials with these scores and with speakers in place of recordings, which is all draws need."""
-        side = Side(self.speakers, self.speakers)
-        rows, cols = self.enroll.astype(np.int32), self.test.astype(np.int32)
-        return TrialList.trusted(side, side, rows, cols, scores, self.labels)
-
     def summaries(self) -> tuple[SideSummary, ...]:
         """Return how much there is: all together first, then each part."""
         parts = [(name, at, (one,)) for name, at, one in zip(self.names, self.spans, self.lists, strict=True)]
@@ -129,9 +123,12 @@ def pool_trials(parts: Sequence[LabelledBlocks], side: str) -> Trials:
     of_side = np.split(codes.astype(np.int64), np.cumsum([len(side) for side in sides])[:-1])
     enroll = np.concatenate([of_side[2 * at][trials.rows] for at, trials in enumerate(lists)])
     test = np.concatenate([of_side[2 * at + 1][trials.cols] for at, trials in enumerate(lists)])
+    titles = [part.name for part in parts]
+    if len(titles) > len({*titles}) or (len(titles) > 1 and not all(titles)):  # then their numbers tell them apart
+        titles = [f"{title} {number}".strip() for number, title in enumerate(titles, 1)]
     found = Trials(
         parts=tuple(parts),
-        names=_names([part.name for part in parts]),
+        names=tuple(titles),
         lists=lists,
         speakers=tuple(names.tolist()),
         enroll=enroll,
@@ -140,13 +137,6 @@ def pool_trials(parts: Sequence[LabelledBlocks], side: str) -> Trials:
     )
     _refuse_contradictions(found, side)
     return found
-
-
-def _names(given: Sequence[str]) -> tuple[str, ...]:
-    """Return a name for each part; where one is absent or stands twice, its number tells it apart."""
-    if len(given) == len(set(given)) and (len(given) == 1 or all(given)):
-        return tuple(given)
-    return tuple(f"{name} {number}".strip() for number, name in enumerate(given, 1))
 
 
 def _refuse_contradictions(trials: Trials, side: str) -> None:

@@ -14,7 +14,7 @@ from evenscore.comparison.diagnostics import FEW_SPEAKERS, FEW_TARGETS
 from evenscore.comparison.judge import paired
 from evenscore.comparison.record import ComparedMetric, DataSummary, MethodResult, Settings, Verdict
 
-__all__ = ["METRIC_NAMES", "choose", "show_figure", "write_verdict"]
+__all__ = ["METRIC_NAMES", "choose", "write_verdict"]
 
 METRIC_NAMES: Mapping[ComparedMetric, str] = {
     "eer": "EER",
@@ -24,17 +24,6 @@ METRIC_NAMES: Mapping[ComparedMetric, str] = {
     "min_cllr": "minCllr",
 }
 _WELL_CALIBRATED, _FAIRLY_CALIBRATED = 0.1, 0.3  # shares of Cllr that are lost to calibration
-
-
-def show_figure(metric: str, value: float) -> str:
-    """Return a figure as tables show it.
-
-    Examples
-    --------
-    >>> show_figure("eer", 0.0213), show_figure("cllr", 0.0613)
-    ('2.13 %', '0.061')
-    """
-    return f"{100 * value:.2f} %" if metric == "eer" else f"{value:.3f}"
 
 
 def write_verdict(methods: Sequence[MethodResult], settings: Settings, data: DataSummary) -> Verdict:

@@ -72,10 +72,11 @@ class ScalePrior:
         return np.where(np.isnan(logs), 0.0, free / (free + 0.5) * np.nan_to_num(logs))
 
 
-Prepared = tuple[ScoreModelNormalizer | None, PairSpace | None]  #: what depends on the cohort alone
+#: What depends on the cohort alone, by its ids: both orders of two folds of speakers have the same cohort.
+Cache = dict[tuple[str | None, ...], tuple[ScoreModelNormalizer | None, PairSpace | None]]
 
 
-def measure(blocks: ScoreBlocks, model: ScoreModel | None, prepared: Prepared | None = None) -> dict[str, Array]:
+def measure(blocks: ScoreBlocks, model: ScoreModel | None, prepared: Cache) -> dict[str, Array]:
     """Return what the features are made of, for trials none of whose speakers is in the cohort.
 
     ``mean_e``, ``std_e``, ``top_mean_e``, ``top_std_e``, ``speakers_e`` of the enrolment's cohort scores, the same of
@@ -91,28 +92,26 @@ def measure(blocks: ScoreBlocks, model: ScoreModel | None, prepared: Prepared | 
             found[f"{name}_t"] = values[None] if listed[1] is None else values[listed[1]]
     if blocks.enroll is None or blocks.test is None or blocks.cohort is None:
         return found
-    normalizer, space = prepare(blocks, model) if prepared is None else prepared
+    cohort = blocks.cohort
+    ids = (*cohort.enroll_ids.tolist(), None, *cohort.test_ids.tolist())
+    if ids not in prepared:
+        large = min(cohort.shape) > 1
+        space = PairSpace.from_cohort(np.asarray(cohort.scores), cohort.test.speakers) if large else None
+        prepared[ids] = None if model is None else ScoreModelNormalizer(model, blocks), space
+    normalizer, space = prepared[ids]
     scores, S_e, S_t = (np.asarray(table.scores, float) for table in (trials, blocks.enroll, blocks.test))
     if normalizer is not None:
         keys = [None if labels is None else labels.matrix for labels in (blocks.enroll_labels, blocks.test_labels)]
         found["score_model"] = normalizer.llr(scores, S_e, S_t, keys[0], keys[1], *listed)
     found["b"] = found["w"] = np.zeros(scores.shape)  # of a cohort that is too small
     if space is not None:
-        x, y = space.enroll(S_e[:, : blocks.cohort.shape[1]]), space.test(S_t[: blocks.cohort.shape[0]].T)
+        x, y = space.enroll(S_e[:, : cohort.shape[1]]), space.test(S_t[: cohort.shape[0]].T)
         if listed[0] is None:
             found["b"], found["w"] = (x * space.impostor) @ y.T, (x @ space.within) @ y.T
         else:
             x, y = x[listed[0]], y[listed[1]]
             found["b"], found["w"] = np.vecdot(x * space.impostor, y), np.vecdot(x @ space.within, y)
     return found
-
-
-def prepare(blocks: ScoreBlocks, model: ScoreModel | None) -> Prepared:
-    """Return the score model and the pair space, prepared for a cohort."""
-    cohort, normalizer = blocks.cohort, None if model is None else ScoreModelNormalizer(model, blocks)
-    if cohort is None or min(cohort.shape) < 2:
-        return normalizer, None
-    return normalizer, PairSpace.from_cohort(np.asarray(cohort.scores), cohort.test.speakers)
 
 
 def _moments(scores: npt.NDArray[np.floating], cohort: Side) -> dict[str, Array]:
@@ -134,7 +133,7 @@ def measure_by_folds(blocks: ScoreBlocks, model: ScoreModel | None, folds: int) 
     that of a non-target trial, and its size would be a feature that new trials do not have.
     """
     trials, out = blocks.trials, dict[str, Array]()
-    prepared: dict[tuple[str, ...], Prepared] = {}  # both orders of two folds have the same cohort
+    prepared: Cache = {}
     sides = (trials.enroll, trials.test, blocks.cohort_enroll, blocks.cohort_test)
     names = [[] if side is None or side.speakers is None else side.speakers.tolist() for side in sides]
     shared = ({*names[0], *names[1]} & {*names[2], *names[3]}) - {None}
@@ -150,14 +149,10 @@ def measure_by_folds(blocks: ScoreBlocks, model: ScoreModel | None, folds: int) 
         a, b = (-1 if side.speakers is None else fold.get(side.speakers[0], -1) for side in (some.enroll, some.test))
         second = (a + 1) % folds if a == b >= 0 and folds > 2 else -1
         part = part.take_cohort(members(part.cohort_enroll, second), members(part.cohort_test, second))
-        left = [() if side is None else side.ids.tolist() for side in (part.cohort_enroll, part.cohort_test)]
-        cohort = (*left[0], *left[1])
-        if cohort not in prepared:
-            prepared[cohort] = prepare(part, model)
         at = np.ix_(trials.enroll.find(some.enroll_ids), trials.test.find(some.test_ids))
         if some.rows is not None and trials.rows is not None:
             at = (some.find(trials),)
-        for name, values in measure(part, model, prepared[cohort]).items():
+        for name, values in measure(part, model, prepared).items():
             out.setdefault(name, np.full(np.shape(np.asarray(trials.scores)), np.nan))[at] = values
         return some
 

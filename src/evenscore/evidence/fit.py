@@ -13,7 +13,7 @@ from evenscore.data.labels import Labels
 from evenscore.data.score_matrix import ScoreMatrix
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
-from evenscore.evidence.features import ScalePrior, estimate_scales, evidence_features, measure, measure_by_folds
+from evenscore.evidence.features import Cache, ScalePrior, estimate_scales, evidence_features, measure, measure_by_folds
 from evenscore.evidence.head import RIDGE, Head, fit_head
 from evenscore.model.fit import fit_score_model
 from evenscore.model.parameters import ScoreModel
@@ -32,12 +32,13 @@ class EvidenceModel:
     score_model: ScoreModel | None = None
 
 
-def evidence_norm(blocks: ScoreBlocks, model: EvidenceModel) -> ScoreMatrix | TrialList:
+def evidence_norm(blocks: ScoreBlocks, model: EvidenceModel, prepared: Cache | None = None) -> ScoreMatrix | TrialList:
     """Return log-likelihood ratios of trials none of whose speakers is in the cohort: the norm "evidence"."""
     if not isinstance(model, EvidenceModel):
         raise InputError(f"the model is a {type(model).__name__}, but must be an EvidenceModel; train one")
     scores = np.asarray(blocks.trials.scores)
-    features = evidence_features(scores, measure(blocks, model.score_model), model.scales)
+    measures = measure(blocks, model.score_model, {} if prepared is None else prepared)
+    features = evidence_features(scores, measures, model.scales)
     return blocks.trials.with_normalized(model.head(features).astype(scores.dtype))
 
 

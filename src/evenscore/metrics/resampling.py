@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from functools import partial
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +15,9 @@ from evenscore.data.labels import NONTARGET, TARGET, UNKNOWN
 from evenscore.data.side import Side, SpeakersLike, as_strings, union
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
-from evenscore.metrics.costs import DEFAULT_POINTS, PointsLike, as_operating_points
-from evenscore.metrics.evaluation import Evaluation, evaluate
-from evenscore.metrics.points import Floats, LabelsLike, Points, ScoresLike, labelled_list, labelled_scores
+from evenscore.metrics.costs import DEFAULT_POINTS, OperatingPoint, PointsLike, as_operating_points
+from evenscore.metrics.evaluation import evaluate
+from evenscore.metrics.points import Floats, LabelsLike, ScoresLike, labelled_list, labelled_scores
 from evenscore.parallel import thread_count
 
 __all__ = ["Bootstrap", "DetBand", "Interval", "Metric", "PairedTest"]
@@ -27,7 +26,6 @@ __all__ += ["bootstrap", "bootstrap_det", "paired_test", "speakers_from_targets"
 Metric = Literal["eer", "cllr", "min_cllr", "calibration_loss", "min_dcf", "act_dcf", "min_c_primary", "act_c_primary"]
 Ints = npt.NDArray[np.int64]
 Trials = tuple[Floats, npt.NDArray[np.bool_], Ints, Ints, int]  # scores, targets, both speakers, number of speakers
-Measured = TypeVar("Measured")
 _TOGETHER = 32  # draws in one pass over the trials
 
 
@@ -51,15 +49,15 @@ def _ends(values: npt.ArrayLike, level: float) -> tuple[Any, Any]:
 class Bootstrap:
     """Metrics of many replicates of an evaluation."""
 
-    evaluations: tuple[Evaluation, ...]  #: one for each draw of speakers
+    values: Mapping[str, Floats]  #: of each metric, one for each draw of speakers; of costs a row for each point
+    points: tuple[OperatingPoint, ...]
     n_speakers: int
 
     def replicates(self, metric: Metric, point: int = 0) -> Floats:
         """Return one metric of every replicate; ``point`` says which operating point."""
         if metric not in get_args(Metric):
             raise InputError(f"there is no metric {metric!r}; choose one of {', '.join(get_args(Metric))}")
-        of_point = metric in ("min_dcf", "act_dcf")
-        return np.array([getattr(one.costs[point] if of_point else one, metric) for one in self.evaluations])
+        return self.values[metric][point] if metric in ("min_dcf", "act_dcf") else self.values[metric]
 
     def interval(self, metric: Metric, *, level: float = 0.95, point: int = 0) -> Interval:
         """Return the confidence interval of one metric."""
@@ -69,10 +67,10 @@ class Bootstrap:
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return ``[low, high]`` of every metric, in the shape of what `Evaluation.to_dict` returns."""
         found: dict[str, Any] = {name: list(_ends(self.replicates(name), level)) for name in get_args(Metric)}
-        found["dcf"] = [asdict(cost.point) for cost in self.evaluations[0].costs]
+        found["dcf"] = [asdict(point) for point in self.points]
         for place, cost in enumerate(found["dcf"]):
             cost.update({name: list(_ends(self.replicates(name, place), level)) for name in ("min_dcf", "act_dcf")})
-        return found | {"level": level, "replicates": len(self.evaluations), "n_speakers": self.n_speakers}
+        return found | {"level": level, "replicates": len(self.values["eer"]), "n_speakers": self.n_speakers}
 
 
 def bootstrap(
@@ -103,12 +101,28 @@ def bootstrap(
     True
     """
     places = as_operating_points(points)
-    measure = partial(evaluate, points=places, normalize=normalize)
-    return Bootstrap(*_draw(measure, tuple(at.threshold for at in places), scores, labels, **draws))
+    found, n = _draw(
+        lambda some: _measure(some, places, normalize), tuple(at.threshold for at in places), scores, labels, **draws
+    )
+    (eer, cllr, min_cllr), (minimum, actual) = found.T[:3], np.split(found.T[3:], 2)
+    values = {"eer": eer, "cllr": cllr, "min_cllr": min_cllr, "calibration_loss": cllr - min_cllr}
+    values |= {"min_dcf": minimum, "act_dcf": actual}
+    means = {"min_c_primary": minimum.mean(axis=0), "act_c_primary": actual.mean(axis=0)}
+    return Bootstrap(values | means, places, n)
+
+
+class _Draws(NamedTuple):
+    """The trials of some draws, in runs of rising scores; a row for each draw with both classes."""
+
+    score: Floats  #: the lowest one of each run
+    targets: Floats  #: how many targets are below each run, and in all
+    nontargets: Floats
+    target_loss: Floats  #: sum of log(1 + exp(-llr))
+    nontarget_loss: Floats
 
 
 def _draw(
-    measure: Callable[[Points], Measured],
+    measure: Callable[[_Draws], Floats],
     thresholds: tuple[float, ...],
     scores: ScoresLike,
     labels: LabelsLike,
@@ -116,22 +130,58 @@ def _draw(
     test_speakers: SpeakersLike | None = None,
     replicates: int = 1000,
     seed: int = 0,
-) -> tuple[tuple[Measured, ...], int]:
-    """Return a measure of each draw of as many speakers as there are, and their number."""
+) -> tuple[Floats, int]:
+    """Return measures of draws of as many speakers as there are, a row for each draw, and how many there are."""
     if replicates < 1:
         raise InputError(f"replicates is {replicates}, but must be at least 1; 1000 is usual")
     trials = _speaker_trials(scores, labels, enroll_speakers, test_speakers)
     replicate, rng, n = _replicator(trials, thresholds, replicates), np.random.default_rng(seed), trials[-1]
-    measured: Callable[[Ints], list[Measured]] = lambda times: [  # noqa: E731
-        measure(points) for points in replicate(times) if points.n_target and points.n_nontarget
-    ]
-    found: list[Measured] = []
+    found: list[Floats] = []
     with ThreadPoolExecutor(thread_count()) as pool:
-        while len(found) < replicates:  # a draw with both classes is never rare: it needs three speakers at most
-            size = min(replicates - len(found), max(_TOGETHER, (1 << 22) // n))
+        while (left := replicates - sum(map(len, found))) > 0:  # both classes are never rare: three speakers have them
+            size = min(left, max(_TOGETHER, (1 << 22) // n))
             parts = np.array_split(rng.multinomial(n, np.full(n, 1 / n), size), -(-size // _TOGETHER))
-            found += [one for part in pool.map(measured, parts) for one in part]
-    return tuple(found), n
+            found += pool.map(lambda times: measure(replicate(times)), parts)
+    return np.concatenate(found), n
+
+
+def _measure(draws: _Draws, places: tuple[OperatingPoint, ...], normalize: bool) -> Floats:
+    """Return EER, Cllr, minCllr, the minimum and the actual cost at each point, as `evaluate` does: a row a draw."""
+    p_miss, p_fa, first = _hulls(draws.targets, draws.nontargets)
+    n_target, n_nontarget = draws.targets[:, -1], draws.nontargets[:, -1]
+    gap = p_miss - p_fa  # rises from -1 to 1
+    b = first + np.add.reduceat(gap < 0, first, dtype=np.intp)
+    eer = p_miss[b - 1] - gap[b - 1] / (gap[b] - gap[b - 1]) * (p_miss[b] - p_miss[b - 1])
+    target, nontarget = np.diff(p_miss, append=0.0), -np.diff(p_fa, append=1.0)  # below 0 from one draw to the next
+    mixed = (target > 0) & (nontarget > 0)
+    target, nontarget = np.where(mixed, target, 1.0), np.where(mixed, nontarget, 1.0)
+    nats = mixed * (target * np.log1p(nontarget / target) + nontarget * np.log1p(target / nontarget))
+    losses = draws.target_loss / n_target + draws.nontarget_loss / n_nontarget, np.add.reduceat(nats, first)
+    minimum, actual = [], []
+    for point in places:
+        (miss, fa), at = point.weights, int(np.searchsorted(draws.score, point.threshold))
+        unit = min(miss, fa) if normalize else 1.0
+        minimum.append(np.minimum.reduceat(miss * p_miss + fa * p_fa, first) / unit)
+        misses, false_alarms = draws.targets[:, at] / n_target, (n_nontarget - draws.nontargets[:, at]) / n_nontarget
+        actual.append((miss * misses + fa * false_alarms) / unit)
+    return np.stack([eer, *(loss / (2 * np.log(2.0)) for loss in losses), *minimum, *actual], axis=1)
+
+
+def _hulls(targets: Floats, nontargets: Floats) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
+    """Return Pmiss and Pfa at the vertices of the hulls of all draws, and where those of each draw begin.
+
+    As `hull_vertices` does, each round drops all decisions that lie on or above the line between their neighbours.
+    """
+    some = np.diff(targets + nontargets, axis=1, prepend=-1.0) > 0
+    draw, t, n = np.nonzero(some)[0], targets[some], nontargets[some]
+    size = -1
+    while draw.size != size:
+        size, dt, dn, end = draw.size, np.diff(t), np.diff(n), np.diff(draw) > 0
+        convex = np.ones(size, bool)
+        convex[1:-1] = (dt[:-1] * dn[1:] < dt[1:] * dn[:-1]) | end[:-1] | end[1:]
+        draw, t, n = draw[convex], t[convex], n[convex]
+    total = nontargets[draw, -1]
+    return t / targets[draw, -1], (total - n) / total, np.flatnonzero(np.diff(draw, prepend=-1))
 
 
 def _speaker_trials(scores: Any, labels: Any, enroll: Any, test: Any) -> Trials:
@@ -156,8 +206,8 @@ def _speaker_trials(scores: Any, labels: Any, enroll: Any, test: Any) -> Trials:
     return values[used].astype(np.float64), key[used] == TARGET, enroll[used], test[used], len(known)
 
 
-def _replicator(trials: Trials, thresholds: tuple[float, ...], n_draws: int) -> Callable[[Ints], list[Points]]:
-    """Return a function from how often each speaker is drawn, a row per draw, to the (merged) points of the trials.
+def _replicator(trials: Trials, thresholds: tuple[float, ...], n_draws: int) -> Callable[[Ints], _Draws]:
+    """Return a function from how often each speaker is drawn, a row per draw, to the draws that have both classes.
 
     The trials are sorted once, into runs: up to the next score of the other class, or a threshold.
     """
@@ -177,32 +227,29 @@ def _replicator(trials: Trials, thresholds: tuple[float, ...], n_draws: int) -> 
         some, loss = order[of_class], np.logaddexp(0.0, sign * score[of_class])
         classes.append((enroll[some], test[some], loss, ends))
 
-    def replicate(times: Ints) -> list[Points]:
+    def replicate(times: Ints) -> _Draws:
         counts = np.append(times.astype(np.float64), np.ones((len(times), 1)), axis=1)  # whole numbers, exact
         (targets, target_loss), (nontargets, nontarget_loss) = (_add_up(counts, *one, compiled) for one in classes)
-        found, losses = [], zip(target_loss.tolist(), nontarget_loss.tolist(), strict=True)
-        for mass, others, loss in zip(targets, nontargets, losses, strict=True):
-            some, n_trials = mass + others > 0, (int(mass.sum()), int(others.sum()))
-            found.append(Points(score[starts[some]], mass[some], others[some], *n_trials, loss, thresholds))
-        return found
+        both = (targets[:, -1] > 0) & (nontargets[:, -1] > 0)
+        return _Draws(score[starts], targets[both], nontargets[both], target_loss[both], nontarget_loss[both])
 
     return replicate
 
 
 def _add_up(times: Floats, enroll: Ints, test: Ints, loss: Floats, ends: Ints, compiled: bool) -> tuple[Floats, Floats]:
-    """Return the weight of each run of trials of one class and the sum of weighted losses, a row for each draw."""
+    """Return the weight of the trials of one class below each run, and all of it, and the sum of weighted losses."""
     infinite, some = np.isinf(loss), ends[1:] > ends[:-1]
-    loss, sums, losses = np.where(infinite, 0.0, loss), np.zeros((ends.size - 1, len(times))), np.zeros(len(times))
+    loss, sums, losses = np.where(infinite, 0.0, loss), np.zeros((ends.size, len(times))), np.zeros(len(times))
     if compiled:
         from evenscore.kernels import sum_draws
 
-        sum_draws(np.ascontiguousarray(times.T), enroll, test, loss, ends, sums, losses)
+        sum_draws(np.ascontiguousarray(times.T), enroll, test, loss, ends, sums[1:], losses)
     for draw, counts in enumerate([] if compiled else times):
         weight = counts.take(enroll, mode="clip")  # which skips a check of the positions
         weight *= counts.take(test, mode="clip")
-        sums[some, draw], losses[draw] = np.add.reduceat(weight, ends[:-1][some]), weight @ loss
+        sums[1:][some, draw], losses[draw] = np.add.reduceat(weight, ends[:-1][some]), weight @ loss
     losses[(times[:, enroll[infinite]] * times[:, test[infinite]]).any(axis=1)] = np.inf  # not drawn, it costs nothing
-    return np.ascontiguousarray(sums.T), losses
+    return np.cumsum(sums.T, axis=1), losses
 
 
 def _codes(speakers: SpeakersLike | None, name: str, known: dict[str, int]) -> Ints:
@@ -301,7 +348,13 @@ def bootstrap_det(
     """
     rates = np.asarray(p_fa, np.float64) if np.size(p_fa) else np.geomspace(1e-4, 0.9, 100)
     limits = -rates * (1 + 1e-12)  # rounding must not forbid 0.29 * 100 errors
-    found, _ = _draw(lambda at: at.p_miss[np.searchsorted(-at.p_fa, limits)], (), scores, labels, **draws)
+
+    def miss_rates(some: _Draws) -> Floats:
+        p_miss, p_fa = some.targets / some.targets[:, -1:], 1 - some.nontargets / some.nontargets[:, -1:]
+        rows = [miss[np.searchsorted(-fa, limits)] for miss, fa in zip(p_miss, p_fa, strict=True)]
+        return np.reshape(rows, (-1, rates.size))
+
+    found, _ = _draw(miss_rates, (), scores, labels, **draws)
     return DetBand(rates, *_ends(found, level), level)
 
 

@@ -257,5 +257,6 @@ METHODS["lgsm"] = Method(
 )
 METHODS["evidence"] = Method(
     partial(_call, "evenscore.evidence.fit", "evidence_norm"),
+    lambda blocks, options: (blocks, {**options, "prepared": {}}),  # what folds of the same cohort share
     fit=partial(_call, "evenscore.evidence.fit", "fit_evidence"),
 )
