@@ -10,7 +10,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -47,6 +47,7 @@ class _Block:
     lines: npt.NDArray[np.intp] | None = None  #: line of each trial in the chunk, from 0; None if no line is skipped
 
 
+@dataclass
 class _Ids:
     """The distinct ids of one side in the order of their first appearance.
 
@@ -54,12 +55,9 @@ class _Ids:
     this one is seen from its name. For ids at random this takes a third of the time of categories of polars.
     """
 
-    def __init__(self, n_slots: int) -> None:
-        import polars as pl
-
-        self.index: dict[str, int] = {}
-        self.names = pl.Series([""])  # until there is one; no id is empty
-        self.slots = np.zeros(n_slots, np.int32)
+    names: pl.Series  #: one that is empty, which no id is, until there are ids
+    slots: npt.NDArray[np.int32]
+    index: dict[str, int] = field(default_factory=dict)
 
     def encode(self, ids: pl.Series) -> npt.NDArray[np.int32]:
         """Return the code of each id; those that are new get the next codes."""
@@ -86,6 +84,8 @@ class _Ids:
 
 def read(path: PathLike, format: str, options: ReadOptions) -> TrialList:
     """Read trials, with the scores, labels and further columns that the file has."""
+    import polars as pl
+
     with open_input(path) as stream:
         first = stream.read(CHUNK_SIZE) + stream.readline(LONGEST_LINE + 1)
         sample = tf.Sample(first)
@@ -96,7 +96,8 @@ def read(path: PathLike, format: str, options: ReadOptions) -> TrialList:
         if header:
             first = first.split(b"\n", header)[-1] if first.count(b"\n") >= header else b""
         large, line = len(first) >= CHUNK_SIZE, 1 + header
-        enroll, test = (_Ids(1 << (22 if large else 14)) for _ in range(2))
+        n_slots = 1 << (22 if large else 14)
+        enroll, test = (_Ids(pl.Series([""]), np.zeros(n_slots, np.int32)) for _ in range(2))
         parts: list[dict[str, npt.NDArray[Any]]] = []
         places: list[tuple[int, int, npt.NDArray[np.intp] | None]] = []  # number of trials, first line, lines
         with ThreadPoolExecutor(2, "evenscore-ids") as pool:
