@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -128,8 +128,8 @@ def start(edition: str, arguments: list[str]) -> subprocess.Popen[str]:
     return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def compare(name: str, programs: dict[str, Program], repeat: int) -> dict[str, float]:
-    """Run a task in each program, once to warm up and then in turns; print and return the best wall time of each."""
+def compare(name: str, programs: dict[str, Program], repeat: int) -> dict[str, dict[str, float]]:
+    """Run a task in each program, once to warm up and then in turns; print and return the best times of each."""
     runs: dict[str, list[dict[str, float]]] = {edition: [] for edition in programs}
     for turn in range(repeat + 1):
         for edition in list(runs):
@@ -150,11 +150,14 @@ def compare(name: str, programs: dict[str, Program], repeat: int) -> dict[str, f
         ratios = {key: best["new"][key] / best["old"][key] for key in ("wall", "cpu")}
         print(f"{name:28} new / old: wall {ratios['wall']:.2f}, cpu {ratios['cpu']:.2f}")
     sys.stdout.flush()
-    return {edition: times["wall"] for edition, times in best.items()}
+    return best
 
 
-def main(prepare: Prepare, make: Make | None = None, repeat: int = 5, baseline: str = "") -> None:
-    """Run a benchmark, or, in a process of its own, the part of one of the programs."""
+def main(prepare: Prepare, make: Make | None = None, repeat: int = 5, baseline: str | Mapping[str, str] = "") -> None:
+    """Run a benchmark, or, in a process of its own, the part of one of the programs.
+
+    ``baseline`` is the task of the same program with which all others are compared besides, or that of each.
+    """
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__.splitlines()[0])
     parser.add_argument("--small", action="store_true", help="sizes that only show that it runs")
     parser.add_argument("--repeat", type=int, help=f"measured runs of each task (default {repeat}, 2 if small)")
@@ -176,12 +179,14 @@ def main(prepare: Prepare, make: Make | None = None, repeat: int = 5, baseline: 
                 sys.exit("the data could not be made")
             programs = {edition: Program(edition, shared) for edition in a.editions}
             names = list(dict.fromkeys(name for program in programs.values() for name in program.names))
-            best: dict[str, dict[str, float]] = {}
+            best: dict[str, dict[str, dict[str, float]]] = {}
             for name in a.only or names:
                 if not a.small:
                     touch_memory()
                 best[name] = compare(name, programs, a.repeat or (2 if a.small else repeat))
-                for edition, wall in best[name].items() if baseline in best and name != baseline else ():
-                    print(f"{name:28} {edition}  {wall / best[baseline][edition]:.2f} x {baseline}", flush=True)
+                other = baseline if isinstance(baseline, str) else baseline.get(name, "")
+                for edition, times in best[name].items() if other != name and other in best else ():
+                    wall, cpu = (times[key] / best[other][edition][key] for key in ("wall", "cpu"))
+                    print(f"{name:28} {edition}  wall {wall:.2f} x, cpu {cpu:.2f} x {other}", flush=True)
             for program in programs.values():
                 program.close()

@@ -13,7 +13,7 @@ from evenscore.data.labels import Labels
 from evenscore.data.score_matrix import ScoreMatrix
 from evenscore.data.trial_list import TrialList
 from evenscore.errors import InputError
-from evenscore.files import kind_of, output_format, read, read_speakers, read_trials, write
+from evenscore.files import output_format, read, read_speakers, read_trials, write
 
 __all__ = ["EXAMPLES", "convert"]
 
@@ -49,7 +49,7 @@ def convert(
     how: dict[str, Any] = {"missing": missing, "infinite": infinite, "duplicates": duplicates}
     how |= {"format": from_format, "score_column": score_column}
     table: Any = _put_together([read(path, **how) for path in inputs])
-    kind = kind_of(table)
+    kind = getattr(table, "kind", "speakers")
     trials = kind in ("scores", "trials")
     if (key and not trials) or (speakers and kind == "speakers"):
         raise InputError("only scores and trials have labels; leave out --key and --speakers")
@@ -68,7 +68,7 @@ def convert(
 
 def _put_together(tables: Sequence[Any]) -> Any:
     """Return several tables of one kind as one."""
-    kinds = {kind_of(table) for table in tables}
+    kinds = {getattr(table, "kind", "speakers") for table in tables}
     if len(tables) == 1:
         return tables[0]
     if kinds == {"embeddings"}:

@@ -12,7 +12,7 @@ import typer
 
 from evenscore.cli.options import file_option
 from evenscore.data.trial_list import TrialList
-from evenscore.files import kind_of, read, read_trials, sniff, spooled
+from evenscore.files import read, read_trials, sniff, spooled
 from evenscore.large import is_dask
 
 __all__ = ["EXAMPLES", "info"]
@@ -53,7 +53,7 @@ def info(
 
 def _facts(table: Any, key: TrialList | None) -> dict[str, Any]:
     """Return figures of a table by name."""
-    kind = kind_of(table)
+    kind = getattr(table, "kind", "speakers")
     if kind == "speakers":
         return {"kind": kind, "utterances": len(table), "speakers": len(set(table.values()))}
     if kind == "embeddings":

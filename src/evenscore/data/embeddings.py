@@ -63,14 +63,6 @@ class Embeddings(Side):
         """Return the vectors of these ids, in this order."""
         return self.take(self.positions(ids, "embedding", "the embeddings"))
 
-    def with_speakers(self, speakers: SpeakersLike | None) -> Embeddings:
-        """Return the same vectors with these speakers; None keeps those that are known."""
-        return Embeddings(self.ids, self.vectors, self.speakers if speakers is None else speakers, self.columns)
-
-    def with_columns(self, columns: Mapping[str, npt.NDArray[Any]]) -> Embeddings:
-        """Return the same vectors with further facts."""
-        return Embeddings(self.ids, self.vectors, self.speakers, {**self.columns, **columns})
-
     @classmethod
     def concat(cls, parts: Sequence[Embeddings]) -> Embeddings:
         """Put embeddings under each other; speakers and columns stay if all parts have them."""

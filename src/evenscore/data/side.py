@@ -6,12 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError, quoted
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["Ids", "IdsLike", "Side", "SpeakersLike", "as_strings", "replaced", "union"]
 
@@ -123,13 +126,11 @@ class Side:
         speakers = None if self.speakers is None else self.speakers[at]
         return Side.trusted(self.ids[at], speakers, {name: values[at] for name, values in self.columns.items()})
 
-    def with_speakers(self, speakers: SpeakersLike | None) -> Side:
+    def with_speakers(self, speakers: SpeakersLike | None) -> Self:
         """Return the same ids with these speakers; None keeps those that are known."""
-        if speakers is None:
-            return self
-        return Side.trusted(self.ids, _speakers_of(speakers, self.ids, "speakers"), self.columns)
+        return self if speakers is None else replaced(self, speakers=_speakers_of(speakers, self.ids, "speakers"))
 
-    def with_columns(self, columns: Mapping[str, npt.NDArray[Any]]) -> Side:
+    def with_columns(self, columns: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Return the same ids with further facts."""
         return replace(self, columns={**self.columns, **columns}) if columns else self
 

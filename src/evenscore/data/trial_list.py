@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -162,7 +162,7 @@ class TrialList(Pairs):
 
     def find(self, other: TrialList) -> npt.NDArray[np.intp]:
         """Return for each trial its position in another list, -1 where the pair is not listed there."""
-        rows, cols = other.enroll.find(self.enroll_ids)[self.rows], other.test.find(self.test_ids)[self.cols]
+        rows, cols = other.enroll.find(self.enroll.ids)[self.rows], other.test.find(self.test.ids)[self.cols]
         codes = np.where((rows < 0) | (cols < 0), -1, rows * len(other.test) + cols)
         there = other.rows.astype(np.int64) * len(other.test) + other.cols
         if len(codes) == len(there) and np.array_equal(codes, there):
@@ -184,10 +184,11 @@ class TrialList(Pairs):
         if key.labels is None:
             raise InputError("the key has no labels; give a list of trials with labels")
         at = self.find(key)
-        if unmatched == "error":
+        matched = at >= 0
+        if unmatched == "error" and not (matched.all() and len(key) == len(self)):
             _refuse_unmatched(self, key, at)
-        joined = self.with_labels(np.where(at < 0, -1, key.labels[at]) if len(key) else np.full(len(self), -1))
-        return joined if (at >= 0).all() else joined.select(at >= 0)
+        joined = replaced(self, labels=np.append(key.labels, np.int8(-1))[at])  # -1 is the position of the last one
+        return joined if matched.all() else joined.select(matched)
 
     def to_trials(self) -> TrialList:
         """Return the list as it is; a matrix makes a list of its scores."""
@@ -196,7 +197,7 @@ class TrialList(Pairs):
     def to_matrix(self) -> ScoreMatrix:
         """Return the scores as a matrix; pairs that are not listed are missing."""
         scores = self.needs_scores()
-        matrix = np.full(self.shape, np.nan, scores.dtype)
+        matrix = np.full((len(self.enroll), len(self.test)), np.nan, scores.dtype)
         matrix[self.rows, self.cols] = scores
         return ScoreMatrix.trusted(matrix, self.enroll, self.test)
 
@@ -272,14 +273,13 @@ def repeated_pair(trials: TrialList) -> int | None:
     return int(order[1:][again].min())
 
 
-def _refuse_unmatched(scores: TrialList, key: TrialList, at: npt.NDArray[np.intp]) -> None:
+def _refuse_unmatched(scores: TrialList, key: TrialList, at: npt.NDArray[np.intp]) -> NoReturn:
     remedy = "make the two lists agree, or leave out the others with `unmatched`='drop'"
     if (at < 0).any():
         pair = scores.pair(int(np.argmax(at < 0)))
         for one, side, other in ((pair[0], key.enroll, key.test), (pair[1], key.test, key.enroll)):
             side.positions([one], "id", "the key", other)  # an id that is absent has a cause of its own
         raise InputError(f"{np.count_nonzero(at < 0)} of the {len(scores)} trials are not in the key: {pair}; {remedy}")
-    if len(key) > len(scores):
-        pair = key.pair(int(np.setdiff1d(np.arange(len(key)), at)[0]))
-        n_absent = len(key) - len(scores)
-        raise InputError(f"{n_absent} of the {len(key)} trials of the key have no score: {pair}; {remedy}")
+    pair = key.pair(int(np.setdiff1d(np.arange(len(key)), at)[0]))
+    n_absent = len(key) - len(scores)
+    raise InputError(f"{n_absent} of the {len(key)} trials of the key have no score: {pair}; {remedy}")

@@ -7,7 +7,6 @@ from .formats import (
     Format as Format,
     ReadOptions as ReadOptions,
     Table as Table,
-    kind_of as kind_of,
     output_format as output_format,
     read as read,
     read_embeddings as read_embeddings,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 __all__ = [
-    *("FORMATS", "Format", "Kind", "ReadOptions", "Table", "find_format", "kind_of", "output_format"),
+    *("FORMATS", "Format", "Kind", "ReadOptions", "Table", "find_format", "output_format"),
     *("read", "read_embeddings", "read_scores", "read_speakers", "read_trials", "sniff", "write"),
 ]
 
@@ -235,17 +235,11 @@ def write(table: Table, path: PathLike, *, format: str | None = None) -> None:
     >>> path.read_text()
     'e1 t1 0.5 target\n'
     """
-    found = output_format(path, kind_of(table), format)
+    found = output_format(path, getattr(table, "kind", "speakers"), format)
     try:
         resolve_name(f"evenscore.files.{found.writer}")(table, path, found.name)
     except InputError as error:
         raise FileError("<stdout>" if str(path) == "-" else path, str(error)) from None
-
-
-def kind_of(table: Table) -> Kind:
-    """Return what a table is; a map of speakers is a dictionary."""
-    kind: Kind = getattr(table, "kind", "speakers")
-    return kind
 
 
 def output_format(path: PathLike, kind: Kind | None, format: str | None = None) -> Format:
@@ -278,7 +272,7 @@ def _read(path: PathLike, format: str | None, options: ReadOptions) -> Table:
         with spooled(path) as local:
             name = sniff(local, options.kind)
             table = resolve_name(f"evenscore.files.{FORMATS[name].reader}")(local, name, options)
-    kind, expected = kind_of(table), options.kind
+    kind, expected = getattr(table, "kind", "speakers"), options.kind
     if expected in (None, kind) or (expected == "trials" and kind == "scores"):  # with labels, scores are a key
         return table
     advice = ", or name the score column" if kind == "trials" else ""

@@ -10,7 +10,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -47,19 +47,17 @@ class _Block:
     lines: npt.NDArray[np.intp] | None = None  #: line of each trial in the chunk, from 0; None if no line is skipped
 
 
+@dataclass
 class _Ids:
     """The distinct ids of one side in the order of their first appearance.
 
-    The hash of an id names a slot, which has the code of one of the ids with this hash; whether it is this one is seen
-    from its name. For ids at random this takes a third of the time of categories of polars.
+    The last bits of its hash are the slot of an id, which has the code of one of the ids that share it; whether it is
+    this one is seen from its name. For ids at random this takes a third of the time of categories of polars.
     """
 
-    def __init__(self) -> None:
-        import polars as pl
-
-        self.index: dict[str, int] = {}
-        self.names = pl.Series([""])  # until there is one; no id is empty
-        self.slots = np.zeros(1 << 22, np.int32)
+    names: pl.Series  #: one that is empty, which no id is, until there are ids
+    slots: npt.NDArray[np.int32]
+    index: dict[str, int] = field(default_factory=dict)
 
     def encode(self, ids: pl.Series) -> npt.NDArray[np.int32]:
         """Return the code of each id; those that are new get the next codes."""
@@ -68,31 +66,26 @@ class _Ids:
         if len(ids) > 1 and ids[0] == ids[1]:  # most likely sorted: one lookup for each run
             starts = np.append(0, (ids[1:] != ids[:-1]).arg_true().to_numpy() + 1)
             return np.repeat(self.encode(ids.gather(starts)), np.diff(starts, append=len(ids)))
-        slots = self._slots(ids)
-        codes, other = self._find(ids, slots)
-        if len(other):
-            n_known, found = len(self.index), ids.gather(other).unique(maintain_order=True).to_list()
-            new = pl.Series([name for name in found if name not in self.index], dtype=pl.String)
-            if len(new):
-                added = np.arange(n_known, n_known + len(new), dtype=np.int32)
-                self.index.update(zip(new.to_list(), added.tolist(), strict=True))
-                self.names = pl.concat([self.names[:n_known], new], rechunk=True)
-                self.slots[self._slots(new)] = added
-                codes, other = self._find(ids, slots)
-            codes[other] = [self.index[name] for name in ids.gather(other).to_list()]  # another id has the slot
-        return codes
-
-    def _slots(self, ids: pl.Series) -> npt.NDArray[np.int64]:
-        return ids.hash().to_numpy().view(np.int64) & (len(self.slots) - 1)
-
-    def _find(self, ids: pl.Series, slots: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.intp]]:
-        """Return the codes in the slots, and where they are those of other ids."""
-        codes = self.slots[slots]
-        return codes, (self.names.gather(codes) != ids).arg_true().to_numpy()
+        codes = self.slots[ids.hash().to_numpy().view(np.int64) & (len(self.slots) - 1)]
+        other = (self.names.gather(codes) != ids).arg_true().to_numpy()  # new, or another id has the slot
+        if not len(other):
+            return codes
+        n_known, found = len(self.index), ids.gather(other)
+        new = [name for name in found.unique(maintain_order=True).to_list() if name not in self.index]
+        if not new:
+            codes[other] = [self.index[name] for name in found.to_list()]
+            return codes
+        self.index.update(zip(new, range(n_known, n_known + len(new)), strict=True))
+        added = pl.Series(new)
+        self.names = pl.concat([self.names[:n_known], added], rechunk=True)
+        self.slots[added.hash().to_numpy().view(np.int64) & (len(self.slots) - 1)] = np.arange(n_known, len(self.index))
+        return self.encode(ids)
 
 
 def read(path: PathLike, format: str, options: ReadOptions) -> TrialList:
     """Read trials, with the scores, labels and further columns that the file has."""
+    import polars as pl
+
     with open_input(path) as stream:
         first = stream.read(CHUNK_SIZE) + stream.readline(LONGEST_LINE + 1)
         sample = tf.Sample(first)
@@ -102,34 +95,30 @@ def read(path: PathLike, format: str, options: ReadOptions) -> TrialList:
         header = sample.numbers[0] if parser.columns.names else 0
         if header:
             first = first.split(b"\n", header)[-1] if first.count(b"\n") >= header else b""
-        enroll, test, line = _Ids(), _Ids(), 1 + header
+        large, line = len(first) >= CHUNK_SIZE, 1 + header
+        n_slots = 1 << (22 if large else 14)
+        enroll, test = (_Ids(pl.Series([""]), np.zeros(n_slots, np.int32)) for _ in range(2))
         parts: list[dict[str, npt.NDArray[Any]]] = []
         places: list[tuple[int, int, npt.NDArray[np.intp] | None]] = []  # number of trials, first line, lines
-        with ThreadPoolExecutor(1, "evenscore-ids") as pool:
+        with ThreadPoolExecutor(2, "evenscore-ids") as pool:
+            both = pool.map if large else map
             for data, block in _in_threads(parser.parse, first, stream):
                 block = block or parser.parse_lines(data, line)
-                cols = pool.submit(test.encode, block.test)
-                parts.append({ENROLL: enroll.encode(block.enroll), TEST: cols.result(), **block.numbers})
+                rows, cols = both(_Ids.encode, (enroll, test), (block.enroll, block.test))
+                parts.append({ENROLL: rows, TEST: cols, **block.numbers})
                 places.append((len(block.enroll), line, block.lines))
                 line += block.n_lines
     if not enroll.index:
         raise FileError(path, "there are no trials in it; give a file with at least one")
-    whole = {role: np.concatenate([part.pop(role) for part in parts]) for role in list(parts[0])}
+    whole: dict[str, Any] = {role: np.concatenate([part.pop(role) for part in parts]) for role in list(parts[0])}
+    left, right = (Side.trusted(np.array(list(side.index), object)) for side in (enroll, test))
     rows, cols, scores, labels = (whole.pop(role, None) for role in (ENROLL, TEST, SCORE, LABEL))
     columns = {role.removeprefix(COLUMN): values for role, values in whole.items()}
-    sides = (Side.trusted(np.array(list(side.index), object)) for side in (enroll, test))
-    trials = TrialList.trusted(*sides, rows, cols, scores, labels, columns)
+    trials = TrialList.trusted(left, right, rows, cols, scores, labels, columns)
     if repeated_pair(trials) is None:
         return trials
-
-    def line_of(trial: int) -> int:
-        for size, start, lines in places:
-            if trial < size:
-                return start + (trial if lines is None else int(lines[trial]))
-            trial -= size
-        raise IndexError
-
-    return _without_repeats(trials, line_of, path, options)
+    lines = [start + (np.arange(size) if at is None else at) for size, start, at in places]
+    return _without_repeats(trials, np.concatenate(lines), path, options)
 
 
 def _in_threads(
@@ -338,9 +327,7 @@ def _squeezed(data: bytes, separator: str) -> bytes:
     return data.removeprefix(b"\n")
 
 
-def _without_repeats(
-    trials: TrialList, line_of: Callable[[int], int], path: PathLike, options: ReadOptions
-) -> TrialList:
+def _without_repeats(trials: TrialList, lines: npt.NDArray[np.intp], path: PathLike, options: ReadOptions) -> TrialList:
     """Drop repeats with the same values if that is wished, or name the line of a repeat."""
     codes = trials.rows.astype(np.int64) * len(trials.test) + trials.cols
     _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
@@ -354,5 +341,5 @@ def _without_repeats(
         return trials.select(is_first)
     at = int(np.argmin(same)) if options.duplicates == "drop" else 0
     how = ("other values; keep one", "the same values; remove it, or read it with `duplicates`='drop'")[int(same[at])]
-    problem = f"the trial {trials.pair(int(repeats[at]))} is in line {line_of(int(earlier[at]))} already, with {how}"
-    raise FileError(path, problem, line=line_of(int(repeats[at])))
+    problem = f"the trial {trials.pair(int(repeats[at]))} is in line {lines[earlier[at]]} already, with {how}"
+    raise FileError(path, problem, line=int(lines[repeats[at]]))
