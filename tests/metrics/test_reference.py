@@ -72,6 +72,14 @@ def test_metrics_are_their_definitions(data, merge):
         assert np.mean(values[key == 1] < found.threshold) == pytest.approx(found.p_miss)
 
 
+def test_thresholds_that_are_scores_count_their_trials_once():
+    scores, labels, thresholds = np.array([0.0, 0.0, 0.0, -1.0, 2.0]), np.array([1, 1, 0, 0, 0]), [0.0, 0.0, 2.0, 5.0]
+    points = Points.from_scores(scores, labels, merge=True, thresholds=thresholds)
+    assert (points.target.sum(), points.nontarget.sum()) == (2, 3)
+    assert [points.p_miss[points.rejected(t)] for t in thresholds] == [0.0, 0.0, 1.0, 1.0]
+    assert [points.p_fa[points.rejected(t)] for t in thresholds] == [2 / 3, 2 / 3, 1 / 3, 0.0]
+
+
 @settings(max_examples=40)
 @given(trials())
 def test_conventions_of_single_trials(data):

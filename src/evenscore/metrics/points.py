@@ -276,15 +276,17 @@ def _count_gaps(scores: Any, labels: Any, thresholds: Iterable[float]) -> dict[s
 
     The blocks are passed twice: for the targets, which are kept in memory, and for the non-targets between them.
     """
-    targets = np.sort(np.concatenate(_add_up(lambda block, key: [block[key == TARGET]], scores, labels, 1)))
+    found = _add_up(lambda block, key: [block.take(np.flatnonzero(key == TARGET))], scores, labels, 1)
+    targets = np.concatenate(found)
     exact = np.array(list(thresholds), np.float64)
     limits = exact.astype(targets.dtype)  # rounded up to the type of the scores
     limits = np.where(limits < exact, np.nextafter(limits, np.inf, dtype=limits.dtype), limits)
-    cuts = np.unique(np.concatenate([targets, limits]))
+    cuts, at_cut = np.unique(np.concatenate([targets, limits]), return_counts=True)
+    np.subtract.at(at_cut, np.searchsorted(cuts, limits), 1)
     sums = _add_up(partial(_block_sums, cuts), scores, labels, cuts.size)
     (below, upto), n_nontarget = sums[:-2].astype(np.int64).reshape(2, -1), int(sums[-2])
     target, nontarget = np.zeros((2, cuts.size + 1, 2), np.int64)  # in each gap, and at the cut above it
-    target[:-1, 1] = np.diff(np.append(np.searchsorted(targets, cuts), targets.size))
+    target[:-1, 1] = at_cut
     nontarget[:, 0] = np.append(below, n_nontarget) - np.append(0, upto)
     nontarget[:-1, 1] = upto - below
     above = np.nextafter(cuts, np.inf, dtype=cuts.dtype)
@@ -307,18 +309,10 @@ def _add_up(function: Callable[[Array, Array], Any], scores: Any, labels: Any, s
 def _block_sums(cuts: Array, scores: Array, labels: Array) -> Floats:
     """Return how many non-targets lie below each cut, how many below or at it, their number and the sum of losses."""
     block = scores[labels == NONTARGET]
-    sums, others, finite = [block.size, _softplus_sum(block)], 0, cuts[np.isfinite(cuts)].astype(np.float64)
-    if finite.size > 1 and block.size > 1 << 16:  # only scores in a cell of a fine grid with a cut need to be sorted
-        size = 1 << 20
-        scale = (size - 2) / (finite[-1] - finite[0])
-        at, cell = (np.clip((x - finite[0]) * scale + 1, 0, size - 1).astype(np.int32) for x in (cuts, block))
-        occupied = np.zeros(size, bool)
-        occupied[at] = True
-        near = occupied[cell]
-        block, others = block[near], np.cumsum(np.bincount(cell[~near], minlength=size))[at]
+    loss = _softplus_sum(block)
     block.sort()
-    below, upto = np.searchsorted(block, cuts) + others, np.searchsorted(block, cuts, side="right") + others
-    return np.concatenate([below, upto, sums])
+    below, upto = np.searchsorted(block, cuts), np.searchsorted(block, cuts, side="right")
+    return np.concatenate([below, upto, [block.size, loss]])
 
 
 def _softplus_sum(x: Array) -> float:
