@@ -167,10 +167,11 @@ def test_what_fails_is_a_line_with_its_reason(sides, own_norm):
         )
 
     first = sides[1].blocks.trials.enroll_ids[0]
-    names = [own_norm("stop", stop), own_norm("lose", lose), "as:top_k=100000"]
+    names = [own_norm("stop", stop), own_norm("lose", lose), own_norm("break", lambda blocks: 1 / 0), "as:top_k=100000"]
     found = compare(*sides, [*names, "s"], bootstrap=5)
     assert [method.name for method in found.methods] == ["s", "raw"]
     assert "never works" in found.failed["stop"]
+    assert found.failed["break"] == "ZeroDivisionError: division by zero"
     assert f"{sides[1].blocks.trials.shape[1]} of the" in found.failed["lose"]
     assert "top_k" in found.failed["as:top_k=100000"]
 

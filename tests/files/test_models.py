@@ -87,6 +87,10 @@ def test_the_model_of_a_norm_of_ones_own_is_read_once_it_is_registered(tmp_path)
     try:
         write_model(model, path)
         assert text(read_model(path, Shift)) == text(model)
+        for amount, members in ((None, np.ones(2)), (0.5, [1.0, None]), (float("nan"), np.ones(2))):
+            with pytest.raises(InputError, match="Shift could not be read again"):
+                write_model(Shift(amount, members, {}), path)
+        assert text(read_model(path, Shift)) == text(model)
     finally:
         del METHODS["shift"]
     with pytest.raises(FileError, match="norm:shift"):

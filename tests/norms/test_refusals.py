@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from evenscore import InputError, NormOptions, ScoreBlocks, ScoreMatrix, Side, TrialList, normalize, register_norm
+from evenscore.norms.registry import METHODS, Method
 from norms.norm_blocks import make_blocks, ragged, replaced
 
 
@@ -35,6 +36,17 @@ def test_blocks_and_names_are_checked():
         normalize(make_blocks().trials, "s")
     with pytest.raises(InputError, match="'zt'"):
         register_norm("zt", normalize)
+    with pytest.raises(InputError, match="dataclass"):
+        register_norm("of-a-dictionary", normalize, model=dict)
+
+
+def test_calls_that_a_norm_does_not_understand_are_refused(monkeypatch):
+    monkeypatch.setitem(METHODS, "add", Method(lambda blocks, step=1.0: blocks.trials.map(lambda s: s + step)))
+    assert normalize(make_blocks(), "add", step=2.0).shape == (4, 5)
+    with pytest.raises(InputError, match="'stop'"):
+        normalize(make_blocks(), "add", stop=2.0)
+    with pytest.raises(InputError, match="'lgsm' needs a trained model"):
+        normalize(make_blocks(), "lgsm")
 
 
 @pytest.mark.parametrize("method", ["s", "z", "zt"])

@@ -2,8 +2,9 @@
 
 Numbers in parentheses are the paper's. Enrolment i of K has the hidden variable x_i, test j of L has y_j, all standard
 Gaussian, of dimension D. Given its label h_ij, the score s_ij is N(mu_h + alpha_h' x_i + beta_h' y_j, sigma_h^2): the
-joint distribution is (8), the likelihood opens the section "Linear-Gaussian normalization model". A model is anything
-with ``mu, alpha, beta, sigma2``, whose first axis is the class: 0 non-target, 1 target; so are labels, or -1: no score.
+joint distribution is (8), with each prior once; the likelihood opens the section "Linear-Gaussian normalization model".
+A model is anything with ``mu, alpha, beta, sigma2``, whose first axis is the class h: 0 non-target, 1 target. H has the
+labels h of a matrix, and -1 where there is no score.
 """
 
 from types import SimpleNamespace
@@ -62,7 +63,7 @@ def em_step(model, matrices):
                 at = slice(element * D, (element + 1) * D)
                 pooled[side].append((mu_z[at], zz[at, at]))
     weights = np.stack([np.linalg.solve(ww[h], sw[h]) for h in (0, 1)])  # (mu_h, alpha_h, beta_h)
-    sigma2 = np.array([ss[h] - weights[h] @ sw[h] for h in (0, 1)]) / n
+    sigma2 = np.array([ss[h] - weights[h] @ sw[h] for h in (0, 1)]) / n  # as ww @ weights = sw
     mu, alpha, beta = weights[:, 0], weights[:, 1 : 1 + D], weights[:, 1 + D :]
     (m_x, R_x), (m_y, R_y) = (_fitted_prior(side) for side in pooled)
     return SimpleNamespace(mu=mu + alpha @ m_x + beta @ m_y, alpha=alpha @ R_x, beta=beta @ R_y, sigma2=sigma2)
@@ -78,7 +79,8 @@ def _fitted_prior(expectations):
 def normalized_score(model, score, S_e, S_t, S_I, H_I, H_e=0, H_t=0):
     """Return s* of (10): two marginals of all scores, one for each hypothesis about the trial; NaN is missing.
 
-    The trial's enrolment is one more row of the N x M scores S_I of the cohort, its test one more column.
+    The trial's enrolment is one more row of the cohort's scores S_I, of N enrolments and M tests, its test one more
+    column. (The paper has the two sizes of S_I the other way round in one place.)
     """
     N, M = S_I.shape
     S, H = np.full((N + 1, M + 1), np.nan), np.zeros((N + 1, M + 1), int)

@@ -105,10 +105,11 @@ def compare(
                 progress(done, len(wanted))
             try:
                 judged.append(judge(method, known, trials, settings))
-            except EvenscoreError as error:
+            except Exception as error:  # a norm of one's own may raise anything
                 if method.name == "raw":
                     raise
-                failed[method.name] = str(error)
+                refused = isinstance(error, EvenscoreError)
+                failed[method.name] = str(error) if refused else f"{type(error).__name__}: {error}"
     ranked, data = with_differences(judged, settings), _summary(known, trials)
     if progress is not None:
         progress(len(wanted), len(wanted))

@@ -61,7 +61,14 @@ def write_model(model: Any, path: PathLike, info: Mapping[str, Any] | None = Non
     if not isinstance(record, dict) or "format" not in record:
         raise InputError(f"a {type(model).__name__} cannot be written to a file; write its parameters")
     record = {"format": record["format"], "version": VERSION, **record, **({"info": _plain(info)} if info else {})}
-    lines = [f"  {json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in record.items()]
+    try:
+        lines = [f"  {json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in record.items()]
+        if record["format"] != "evenscore-verifier":
+            _object({name: value for name, value in record.items() if name != "info"})
+    except (TypeError, ValueError) as error:
+        allowed = "finite numbers, text, arrays, and tuples or dictionaries of these"
+        problem = f"a {type(model).__name__} could not be read again ({error}); its fields must be {allowed}"
+        raise InputError(problem) from None
     text = ("{\n" + ",\n".join(lines) + "\n}\n").encode()
     if record["format"] == "evenscore-verifier":
         cohort = {} if model.cohort is None else to_arrays(model.cohort)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -105,8 +106,14 @@ def normalize(
     if not isinstance(blocks, ScoreBlocks):
         raise InputError(f"blocks are a {type(blocks).__name__}, but must be ScoreBlocks")
     found = method_named(method)
+    if found.fit is not None and "model" not in options:
+        raise InputError(f"the norm {method!r} needs a trained model; give `model`, or use fit_norm")
     if found.prepare is not None:
         blocks, options = found.prepare(blocks, options)
+    try:
+        signature(found.norm).bind(blocks, **options)
+    except TypeError as error:
+        raise InputError(f"the norm {method!r} cannot be called so: {error}") from None
     norm = partial(found.norm, **options)
     if condition is None and (blocks.trials.enroll.speakers is None and blocks.trials.test.speakers is None):
         return norm(blocks)
@@ -167,7 +174,8 @@ def register_norm(name: str, norm: Callable[..., Table], *, fit: Fit | None = No
         know of own speakers or conditions.
     fit
         For a norm that is trained: called as ``fit(training, **options)`` with a list of `LabelledBlocks`, returns the
-        model that ``norm`` gets as ``model=``.
+        model that ``norm`` gets as ``model=``. Training trials may be their own cohort: leave own speakers out, as
+        `normalize_by_folds` does.
     model
         Class of that model, a dataclass whose fields are numbers, text, arrays and tuples or dictionaries of these;
         `write_model` and `read_model` then know it.
@@ -180,6 +188,8 @@ def register_norm(name: str, norm: Callable[..., Table], *, fit: Fit | None = No
     """
     if name in METHODS:
         raise InputError(f"there is a norm {name!r} already; choose another name")
+    if model is not None and not is_dataclass(model):
+        raise InputError(f"`model` is {model!r}, but must be a dataclass, so that it can be written to a file")
     METHODS[name] = Method(norm, fit=fit, model=model)
 
 
