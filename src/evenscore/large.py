@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
@@ -43,6 +44,7 @@ def map_pairs(
     constants: Sequence[float] = (),
     rows: Array | None = None,
     cols: Array | None = None,
+    out: Array | None = None,
 ) -> Scores:
     """Return ``formula(scores, *enroll, *test, *constants)``: the one place that combines numbers of both sides.
 
@@ -51,13 +53,15 @@ def map_pairs(
     formula
         Elementwise arithmetic on NumPy arrays. For many scores it is compiled, so it must be code that numba can read.
     scores
-        A matrix (NumPy or dask), or the scores of listed trials.
+        A matrix (NumPy, dask, or `BilinearScores`, which are formed tile by tile), or the scores of listed trials.
     enroll, test
         Arrays with a number per enrolment and per test.
     constants
         Numbers that are the same for all trials.
     rows, cols
         For listed trials, the positions of each trial's enrolment and test.
+    out
+        Where the result goes, such as the scores themselves: new memory takes as long as the formula. Not for dask.
 
     Examples
     --------
@@ -68,11 +72,7 @@ def map_pairs(
     test = [np.ascontiguousarray(values, np.float64) for values in test]
     if is_dask(scores):
         return _map_dask_pairs(formula, scores, enroll, test, constants)
-    if scores.size <= _TILE:
-        by_row = [values[:, None] for values in enroll] if rows is None else [values[rows] for values in enroll]
-        by_col = test if cols is None else [values[cols] for values in test]
-        return np.asarray(formula(scores, *by_row, *by_col, *constants)).astype(scores.dtype, copy=False)
-    out = np.empty(scores.shape, scores.dtype)
+    out, size = np.empty(scores.shape, scores.dtype) if out is None else out, math.prod(scores.shape)
     if rows is not None and cols is not None:
 
         def gather(block: slice) -> None:
@@ -80,35 +80,25 @@ def map_pairs(
             out[block] = formula(scores[block], *numbers, *constants)
 
         run_blocks(gather, len(scores), 1, _TILE)
-    else:
-        work, size = _tile_work(formula, scores, enroll, test, constants, out), scores.size
-        run_blocks(work, len(scores), scores.shape[1], _LARGE_TILE if size >= COMPILED else _TILE)
-    return out
-
-
-def _tile_work(
-    formula: Formula,
-    scores: Array,
-    enroll: list[Array],
-    test: list[Array],
-    constants: Sequence[float],
-    out: Array,
-) -> Callable[[slice], None]:
-    """Return what is done with some rows of a matrix: in NumPy, or in a compiled loop if there are many scores."""
-    if scores.size >= COMPILED and (len(enroll), len(test)) in ((2, 0), (0, 2), (2, 2)):
+    elif size >= COMPILED and (len(enroll), len(test)) in ((2, 0), (0, 2), (2, 2)):
         from evenscore.kernels import compiled_formula
 
         loop = compiled_formula(formula, len(enroll), len(test))
 
         def compiled(block: slice) -> None:
-            loop(scores[block], tuple(values[block] for values in enroll), tuple(test), tuple(constants), out[block])
+            tile = np.asarray(scores[block])
+            tile = tile.copy() if np.may_share_memory(tile, out) else tile  # loops in place do not vectorize
+            loop(tile, tuple(values[block] for values in enroll), tuple(test), tuple(constants), out[block])
 
-        return compiled
+        run_blocks(compiled, *scores.shape, _LARGE_TILE)
+    else:
 
-    def broadcast(block: slice) -> None:
-        out[block] = formula(scores[block], *(values[block, None] for values in enroll), *test, *constants)
+        def broadcast(block: slice) -> None:
+            numbers = [values[block, None] for values in enroll]
+            out[block] = formula(np.asarray(scores[block]), *numbers, *test, *constants)
 
-    return broadcast
+        run_blocks(broadcast, *scores.shape, _TILE)
+    return out
 
 
 def _map_dask_pairs(

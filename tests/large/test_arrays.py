@@ -38,6 +38,8 @@ def test_a_formula_of_both_sides(shape, seed, dtype):
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     np.testing.assert_array_equal(lazy.compute(), found)
     np.testing.assert_array_equal(listed, found[rows, cols])
+    assert large.map_pairs(formula, scores, enroll, test, (3.0,), out=scores) is scores
+    np.testing.assert_array_equal(scores, found)
 
 
 @given(SIZES, st.integers(0, 99))

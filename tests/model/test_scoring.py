@@ -108,7 +108,22 @@ def test_large_matrices_take_the_compiled_loops(monkeypatch):
     plain = ScoreModelNormalizer(MODEL, cohort).llr(scores, enroll, test)
     monkeypatch.setattr(evenscore.model.sums, "COMPILED", 0)
     monkeypatch.setattr(evenscore.large, "COMPILED", 0)
-    np.testing.assert_allclose(ScoreModelNormalizer(MODEL, cohort).llr(scores, enroll, test), plain, rtol=1e-5)
+    normalizer = ScoreModelNormalizer(MODEL, cohort)
+    np.testing.assert_allclose(normalizer.llr(scores, enroll, test), plain, rtol=1e-5)
+    assert normalizer.llr(scores, enroll, test, out=scores) is scores  # in place
+    np.testing.assert_allclose(scores, plain, rtol=1e-5)
+
+
+def test_llrs_go_into_an_array_of_the_user():
+    rng = np.random.default_rng(5)
+    scores, enroll, out = rng.normal(size=(4, 3)), rng.normal(size=(4, 6)), np.empty((3, 4)).T
+    enroll[1, 2] = np.nan  # two kinds of rows
+    normalizer = ScoreModelNormalizer(MODEL, np.zeros((0, 6)))
+    assert normalizer.llr(scores, enroll, out=out) is out
+    np.testing.assert_array_equal(out, normalizer.llr(scores, enroll))
+    for odd in (np.empty((3, 4)), np.empty((4, 3), int)):
+        with pytest.raises(InputError, match="out must be"):
+            normalizer.llr(scores, enroll, out=odd)
 
 
 def test_wrong_shapes_are_refused():

@@ -15,7 +15,8 @@ the cohort scores of an enrolment is one more dot product with its vector:
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,7 @@ Array = npt.NDArray[np.floating]
 Index = npt.NDArray[np.integer]
 _CHUNK = 1 << 21  # numbers of vectors in float64 at a time
 _TILE = 1 << 20  # scores at a time in a product
+_BATCH = 128  # vectors at a time in products of speakers
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +57,12 @@ class BilinearScores:
     left_offset: Array = None  # type: ignore[assignment]  #: offsets a; None: 0
     right_offset: Array = None  # type: ignore[assignment]
     missing: tuple[Index, Index] | None = None  #: pairs (i, j) without score, such as utterances against themselves
+    dtype: np.dtype[Any] = field(init=False)  #: type of the scores
 
     def __post_init__(self) -> None:
         if self.left.ndim != 2 or self.right.ndim != 2 or self.left.shape[1] != self.right.shape[1]:
             raise InputError(f"vectors must be K x d and L x d, but are {self.left.shape} and {self.right.shape}")
+        object.__setattr__(self, "dtype", np.result_type(self.left, self.right))
         for name, vectors in (("left_offset", self.left), ("right_offset", self.right)):
             values = getattr(self, name)
             values = np.zeros(len(vectors)) if values is None else np.asarray(values, float)
@@ -90,7 +94,7 @@ class BilinearScores:
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         """Return all scores."""
-        scores = np.empty(self.shape, np.result_type(self.left, self.right))
+        scores = np.empty(self.shape, self.dtype)
 
         def multiply(rows: slice) -> None:
             np.matmul(self.left[rows], self.right.T, out=scores[rows])
@@ -123,15 +127,16 @@ class BilinearScores:
             f, g = f - f.mean(), g - g.mean()
             whole_product = np.vdot(_centered_gram(self.left, left_mean), _centered_gram(self.right, right_mean))
             whole = L * f, K * g, float(whole_product + L * (f @ f) + K * (g @ g))  # (B2)
-            rows, cols, square = np.zeros(K), np.zeros(L), 0.0  # of the pairs of one speaker, speaker by speaker
+            rows, cols, square = np.zeros(K), np.zeros(L), 0.0  # of the pairs of one speaker
+            shared = np.intersect1d(labels.rows[labels.rows >= 0], labels.cols)
             row_order, col_order = np.argsort(labels.rows, kind="stable"), np.argsort(labels.cols, kind="stable")
-            shared = np.intersect1d(labels.rows, labels.cols)
-            ends = [shared[shared >= 0], shared[shared >= 0] + 1]
-            row_at = np.searchsorted(labels.rows[row_order], ends)
-            col_at = np.searchsorted(labels.cols[col_order], ends)
-            for r0, r1, c0, c1 in zip(*row_at.tolist(), *col_at.tolist(), strict=True):
-                r, c = row_order[r0:r1], col_order[c0:c1]
+            row_order = row_order[np.isin(labels.rows[row_order], shared)]
+            col_order = col_order[np.isin(labels.cols[col_order], shared)]
+            at = np.searchsorted(labels.rows[row_order], shared), np.searchsorted(labels.cols[col_order], shared)
+            first = np.flatnonzero(np.diff(sum(at) // _BATCH, prepend=-1))  # one product for several small speakers
+            for r, c in zip(np.split(row_order, at[0][first])[1:], np.split(col_order, at[1][first])[1:], strict=True):
                 block = (self.left[r] - left_mean) @ (self.right[c] - right_mean).T + (f[r, None] + g[c])
+                block *= labels.rows[r, None] == labels.cols[c]
                 rows[r], cols[c] = block.sum(1), block.sum(0)
                 square += float(np.vdot(block, block))
             own, step = np.empty(len(labels.i)), max(1, _CHUNK // max(self.left.shape[1], 1))

@@ -113,6 +113,7 @@ class ScoreModelNormalizer:
         rows: Index | None = None,
         cols: Index | None = None,
         formula: Callable[[Array], Formula] | None = None,
+        out: Array | None = None,
     ) -> Scores:
         """Return the log-likelihood ratios of arrays of scores.
 
@@ -129,33 +130,37 @@ class ScoreModelNormalizer:
             For listed trials, the positions of each trial's enrolment and test.
         formula
             In place of the LLR, another function of scores, predictions and their variance.
+        out
+            Array of the shape of the scores, or these themselves, where the LLRs go; new memory takes as long as they.
         """
-        formula = self.formula if formula is None else formula
-        scores, columns = scores if is_dask(scores) else np.asarray(scores), None if test is None else test.T
+        formula, columns = self.formula if formula is None else formula, None if test is None else test.T
+        scores = scores if is_dask(scores) or hasattr(scores, "class_sums") else np.asarray(scores)
+        if out is not None and (is_dask(scores) or out.shape != scores.shape or out.dtype.kind != "f"):
+            raise InputError(f"out must be an array of {scores.shape} floating-point numbers, and scores not of dask")
         m, n = scores.shape if rows is None or cols is None else (rows.max(initial=-1) + 1, cols.max(initial=-1) + 1)
 
-        def apply(p: Prediction, s: Scores, S_e: Scores, S_t: Scores, m: int, n: int, *listed: Index | None) -> Scores:
+        def apply(p: Prediction, s: Scores, S_e: Scores, S_t: Scores, m: int, n: int, *where: Array | None) -> Scores:
             e = p.offset + (np.zeros((m, 2)) if S_e is None else _weighted_rows(S_e, p.enroll))
             t = np.zeros((n, 2)) if S_t is None else _weighted_rows(S_t, p.test)
             function, constants = formula(p.variance)
-            return map_pairs(function, s, [e[:, 0], e[:, 1]], [t[:, 0], t[:, 1]], constants, *listed)
+            return map_pairs(function, s, [e[:, 0], e[:, 1]], [t[:, 0], t[:, 1]], constants, *where)
 
         with one_blas_thread():
             e_kinds, e_of = _kinds(enroll, enroll_labels, m, len(self._gamma[1]))
             t_kinds, t_of = _kinds(columns, None if test_labels is None else test_labels.T, n, len(self._gamma[0]))
             if len(e_kinds) == len(t_kinds) == 1:
-                return apply(self._predict(e_kinds[0], t_kinds[0]), scores, enroll, columns, m, n, rows, cols)
+                return apply(self._predict(e_kinds[0], t_kinds[0]), scores, enroll, columns, m, n, rows, cols, out)
             if is_dask(scores):
                 return self._llr_of_chunks(scores, enroll, test, enroll_labels, test_labels)
             i, j = (part.ravel() for part in np.indices(scores.shape)) if rows is None or cols is None else (rows, cols)
-            kind, flat = e_of[i] * len(t_kinds) + t_of[j], scores.ravel()
-            order, out = np.argsort(kind, kind="stable"), np.empty_like(flat)
+            kind, flat = e_of[i] * len(t_kinds) + t_of[j], np.asarray(scores).ravel()
+            found, order = np.empty_like(flat), np.argsort(kind, kind="stable")
             for at in np.split(order, np.flatnonzero(np.diff(kind[order])) + 1) if len(order) else []:
                 p = self._predict(e_kinds[e_of[i[at[0]]]], t_kinds[t_of[j[at[0]]]])
                 (e_at, r), (t_at, c) = np.unique(i[at], return_inverse=True), np.unique(j[at], return_inverse=True)
                 some = None if enroll is None else enroll[e_at], None if columns is None else columns[t_at]
-                out[at] = apply(p, flat[at], *some, len(e_at), len(t_at), r, c)
-            return out.reshape(scores.shape)
+                found[at] = apply(p, flat[at], *some, len(e_at), len(t_at), r, c)
+            return np.positive(found.reshape(scores.shape), out=out)
 
     def _llr_of_chunks(self, scores: Scores, *sides: Scores | None) -> Scores:
         """Return the LLRs of a dask array whose cohort scores have several patterns; these are held in memory."""
