@@ -90,14 +90,14 @@ def map_pairs(
             tile = tile.copy() if np.may_share_memory(tile, out) else tile  # loops in place do not vectorize
             loop(tile, tuple(values[block] for values in enroll), tuple(test), tuple(constants), out[block])
 
-        run_blocks(compiled, *scores.shape, _LARGE_TILE)
+        run_blocks(compiled, scores.shape[0], scores.shape[1], _LARGE_TILE)
     else:
 
         def broadcast(block: slice) -> None:
             numbers = [values[block, None] for values in enroll]
             out[block] = formula(np.asarray(scores[block]), *numbers, *test, *constants)
 
-        run_blocks(broadcast, *scores.shape, _TILE)
+        run_blocks(broadcast, scores.shape[0], scores.shape[1], _TILE)
     return out
 
 

@@ -57,11 +57,13 @@ class BilinearScores:
     left_offset: Array = None  # type: ignore[assignment]  #: offsets a; None: 0
     right_offset: Array = None  # type: ignore[assignment]
     missing: tuple[Index, Index] | None = None  #: pairs (i, j) without score, such as utterances against themselves
+    shape: tuple[int, int] = field(init=False)  #: numbers of enrolments and tests
     dtype: np.dtype[Any] = field(init=False)  #: type of the scores
 
     def __post_init__(self) -> None:
         if self.left.ndim != 2 or self.right.ndim != 2 or self.left.shape[1] != self.right.shape[1]:
             raise InputError(f"vectors must be K x d and L x d, but are {self.left.shape} and {self.right.shape}")
+        object.__setattr__(self, "shape", (len(self.left), len(self.right)))
         object.__setattr__(self, "dtype", np.result_type(self.left, self.right))
         for name, vectors in (("left_offset", self.left), ("right_offset", self.right)):
             values = getattr(self, name)
@@ -69,11 +71,6 @@ class BilinearScores:
             if values.shape != (len(vectors),):
                 raise InputError(f"{name} has shape {values.shape}, but there are {len(vectors)} vectors")
             object.__setattr__(self, name, values)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of enrolments and tests."""
-        return len(self.left), len(self.right)
 
     @property
     def T(self) -> BilinearScores:  # noqa: N802

@@ -42,11 +42,6 @@ class BilinearScores(Products):
     (array([[1., 3.]]), array([4.]))
     """
 
-    @property
-    def dtype(self) -> np.dtype[np.floating]:
-        """Type of the scores."""
-        return np.result_type(self.left, self.right)
-
     @cached_property
     def T(self) -> BilinearScores:  # noqa: N802
         """The same scores with the sides swapped; ``scores.T.T is scores``."""
