@@ -61,22 +61,26 @@ def judge(method: Method, training: Trials, evaluation: Trials, settings: Settin
     trained = METHODS[method.norm].fit is not None  # on labels, so that its scores are LLRs by themselves
     fitted = fit_norm(method.norm, training.parts, **method.options)
     folds = _TRAINED_FOLDS if trained else None
-    known = training.scores([fitted.normalize(part.blocks, folds=folds) for part in training.parts])
-    calibration = calibration_class(settings.calibration).fit(known, training.labels, **settings.calibration_options)
+    training_scores = training.scores([fitted.normalize(part.blocks, folds=folds) for part in training.parts])
+    calibration = calibration_class(settings.calibration).fit(
+        training_scores, training.labels, **settings.calibration_options
+    )
     scores = evaluation.scores([fitted.normalize(part.blocks) for part in evaluation.parts])
     notes = []
-    if known[training.labels == 1].min() > known[training.labels == 0].max():
+    if training_scores[training.labels == 1].min() > training_scores[training.labels == 0].max():
         notes.append(_SEPARATED)
     cross_validated, own_validated = None, None
     try:
-        cross_validated, own_validated = _cross_validate(method, known, training, settings, trained)
+        cross_validated, own_validated = _cross_validate(method, training_scores, training, settings, trained)
     except InputError as error:
         notes.append(f"no cross-validated figures of the training side: {error}")
     llrs = np.asarray(calibration(scores))
     calibrated = _measure(llrs, evaluation, settings)
     own = _measure(scores, evaluation, settings) if trained else None
-    by_own = own_validated is not None and cross_validated is not None and own_validated.cllr < cross_validated.cllr
-    llrs = scores if by_own else llrs
+    own_is_better = (
+        own_validated is not None and cross_validated is not None and own_validated.cllr < cross_validated.cllr
+    )
+    llrs = scores if own_is_better else llrs
     conditions = {}
     if len(evaluation.lists) > 1:
         names = np.repeat(evaluation.names, [len(one) for one in evaluation.lists])
@@ -87,8 +91,8 @@ def judge(method: Method, training: Trials, evaluation: Trials, settings: Settin
         options=method.options,
         scores=scores,
         llrs=llrs,
-        judged_by="own" if by_own else "calibrated",
-        figures=own if by_own and own is not None else calibrated,
+        judged_by="own" if own_is_better else "calibrated",
+        figures=own if own_is_better and own is not None else calibrated,
         calibrated=calibrated,
         own=own,
         training=cross_validated,
@@ -111,12 +115,12 @@ def _measure(llrs: Floats, trials: Trials, settings: Settings) -> Figures:
 
 
 def _cross_validate(
-    method: Method, known: Floats, training: Trials, settings: Settings, trained: bool
+    method: Method, training_scores: Floats, training: Trials, settings: Settings, trained: bool
 ) -> tuple[Evaluation, Evaluation | None]:
     """Return the metrics of training trials by a calibration, and by a trained norm's own LLRs, without their speakers.
 
     Speakers are dealt out to folds. Trials within a fold are judged by what the trials of all other folds make: a
-    calibration of the normalized scores ``known``, and the norm itself if it is trained.
+    calibration of the normalized scores ``training_scores``, and the norm itself if it is trained.
     """
     n_folds = min(settings.folds, _VALIDATED_FOLDS if trained else settings.folds, len(training.speakers))
     fold = assign_folds(list(training.speakers), n_folds)
@@ -125,14 +129,14 @@ def _cross_validate(
     calibrated, own, labels = [], [], []
     for number in range(of_speaker.max() + 1):
         held, rest = (of_enroll == number) & (of_test == number), (of_enroll != number) & (of_test != number)
-        scores = known[held]
+        scores = training_scores[held]
         if trained:
             names = [name for name, at in fold.items() if at == number]
             model = fit_norm(method.norm, training.restricted(rest, names).parts, **method.options)
             new = training.restricted(held, names)
             scores = new.scores([model.normalize(part.blocks) for part in new.parts])
         calibration = calibration_class(settings.calibration)
-        found = calibration.fit(known[rest], training.labels[rest], **settings.calibration_options)(scores)
+        found = calibration.fit(training_scores[rest], training.labels[rest], **settings.calibration_options)(scores)
         calibrated.append(np.asarray(found))
         own.append(scores)
         labels.append(training.labels[held])

@@ -121,8 +121,8 @@ def pool_trials(parts: Sequence[LabelledBlocks], side: str) -> Trials:
         sides, origin = [Side(side.ids, known) for side in sides], FROM_TARGETS
     names, codes = np.unique(np.concatenate([[], *(side.speakers for side in sides)]).astype(str), return_inverse=True)
     of_side = np.split(codes.astype(np.int64), np.cumsum([len(side) for side in sides])[:-1])
-    enroll = np.concatenate([of_side[2 * at][trials.rows] for at, trials in enumerate(lists)])
-    test = np.concatenate([of_side[2 * at + 1][trials.cols] for at, trials in enumerate(lists)])
+    enroll = np.concatenate([speakers[part.rows] for speakers, part in zip(of_side[0::2], lists, strict=True)])
+    test = np.concatenate([speakers[part.cols] for speakers, part in zip(of_side[1::2], lists, strict=True)])
     titles = [part.name for part in parts]
     if len(titles) > len({*titles}) or (len(titles) > 1 and not all(titles)):  # then their numbers tell them apart
         titles = [f"{title} {number}".strip() for number, title in enumerate(titles, 1)]

@@ -134,8 +134,9 @@ class Hull:
     @property
     def llr(self) -> Floats:
         """Optimal log-likelihood ratio of each block; -inf without targets, +inf without non-targets."""
+        target, nontarget = self.shares
         with np.errstate(divide="ignore"):  # log(0) = -inf is meant
-            return np.subtract(*map(np.log, self.shares))
+            return np.log(target) - np.log(nontarget)
 
     @property
     def eer(self) -> float:
@@ -283,8 +284,7 @@ def _count_gaps(scores: Any, labels: Any, thresholds: Iterable[float]) -> dict[s
     limits = np.where(limits < exact, np.nextafter(limits, np.inf, dtype=limits.dtype), limits)
     cuts, at_cut = np.unique(np.concatenate([targets, limits]), return_counts=True)
     np.subtract.at(at_cut, np.searchsorted(cuts, limits), 1)
-    sums = _add_up(partial(_block_sums, cuts), scores, labels, cuts.size)
-    (below, upto), n_nontarget = sums[:-2].astype(np.int64).reshape(2, -1), int(sums[-2])
+    below, upto, n_nontarget, loss = _add_up(partial(_block_sums, cuts), scores, labels, cuts.size)
     target, nontarget = np.zeros((2, cuts.size + 1, 2), np.int64)  # in each gap, and at the cut above it
     target[:-1, 1] = at_cut
     nontarget[:, 0] = np.append(below, n_nontarget) - np.append(0, upto)
@@ -293,7 +293,7 @@ def _count_gaps(scores: Any, labels: Any, thresholds: Iterable[float]) -> dict[s
     score = np.stack([np.append(-np.inf, above), np.append(cuts, np.inf)], axis=1)
     some = target + nontarget > 0
     counts = {"score": score[some], "target": target[some], "nontarget": nontarget[some], "n_target": targets.size}
-    return {**counts, "n_nontarget": n_nontarget, "losses": (_softplus_sum(-targets), float(sums[-1]))}
+    return {**counts, "n_nontarget": n_nontarget, "losses": (_softplus_sum(-targets), loss)}
 
 
 def _add_up(function: Callable[[Array, Array], Any], scores: Any, labels: Any, smallest: int) -> Any:
@@ -306,13 +306,15 @@ def _add_up(function: Callable[[Array, Array], Any], scores: Any, labels: Any, s
     return reduce(add, parts)
 
 
-def _block_sums(cuts: Array, scores: Array, labels: Array) -> Floats:
+def _block_sums(cuts: Array, scores: Array, labels: Array) -> Array:
     """Return how many non-targets lie below each cut, how many below or at it, their number and the sum of losses."""
     block = scores[labels == NONTARGET]
     loss = _softplus_sum(block)
     block.sort()
     below, upto = np.searchsorted(block, cuts), np.searchsorted(block, cuts, side="right")
-    return np.concatenate([below, upto, [block.size, loss]])
+    sums = np.empty(4, object)  # two of them are arrays; all of them add up
+    sums[:] = below, upto, block.size, loss
+    return sums
 
 
 def _softplus_sum(x: Array) -> float:

@@ -119,17 +119,18 @@ def _refuse_infinite(values: Array) -> None:
 
 def split_by_class(labels: PairLabels, whole: Whole, target: Whole, own: Array, center: float) -> ClassSums:
     """Return sums by class, given those of all pairs, of targets by speaker, and scores of pairs with own labels."""
-    (rows, cols, square), (target_rows, target_cols, target_square) = whole, target
-    i, j, missing = labels.i, labels.j, labels.label == MISSING
-    into = 1.0 * (labels.label == TARGET) - (labels.by_speaker(i, j) == TARGET)  # into the targets, or out of them
-    target_rows = target_rows + np.bincount(i, into * own, len(rows))
-    target_cols = target_cols + np.bincount(j, into * own, len(cols))
-    target_square += float(into @ own**2)
-    rows = rows - np.bincount(i, missing * own, len(rows)) - target_rows
-    cols = cols - np.bincount(j, missing * own, len(cols)) - target_cols
-    squares = np.array([square - float(missing @ own**2) - target_square, target_square])
+    i, j, (K, L) = labels.i, labels.j, labels.shape
+    was_target, is_target = labels.by_speaker(i, j) == TARGET, labels.label == TARGET
+    moved = is_target.astype(float) - was_target  # 1: into the targets, -1: out of them
+    target_rows = target[0] + np.bincount(i, moved * own, K)
+    target_cols = target[1] + np.bincount(j, moved * own, L)
+    target_square = target[2] + float(moved @ own**2)
+    missing = labels.label == MISSING
+    rows = whole[0] - np.bincount(i, missing * own, K) - target_rows
+    cols = whole[1] - np.bincount(j, missing * own, L) - target_cols
+    square = whole[2] - float(missing @ own**2) - target_square
     by_row, by_col = np.stack([rows, target_rows], 1), np.stack([cols, target_cols], 1)
-    return ClassSums(labels, by_row, by_col, squares, np.full(2, center))
+    return ClassSums(labels, by_row, by_col, np.array([square, target_square]), np.full(2, center))
 
 
 def list_sums(shape: Shape, i: Index, j: Index, scores: Array, label: Index, center: float | None = None) -> ClassSums:

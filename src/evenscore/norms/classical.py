@@ -155,10 +155,11 @@ def classical_norm(
             inner = row_statistics(S_I, how, None, "cohort enrolment") if method == "zt" else None
             test = row_statistics(S_t.T, how, k[1], "test", inner)
         out = map_pairs(formula(method, how), S, enroll, test, rows=rows, cols=cols)
-    empty_enroll, empty_test = (np.isnan(side[0]) if side else np.zeros(1, bool) for side in (enroll, test))
-    if how.select == "own":
-        empty_enroll = empty_enroll[rows] if enroll and listed else empty_enroll if listed else empty_enroll[:, None]
-        empty_test = empty_test[cols] if test and listed else empty_test
+    # The statistics are those of a row and of a column, of a listed trial's sides, or already those of each trial.
+    of_enroll, of_test = (rows, cols) if listed else ((slice(None), None), slice(None))
+    of_enroll, of_test = (of_enroll, of_test) if how.select == "own" else (..., ...)
+    empty_enroll = np.isnan(enroll[0])[of_enroll] if enroll else np.zeros(1, bool)
+    empty_test = np.isnan(test[0])[of_test] if test else np.zeros(1, bool)
     return _finish(S, out, empty_enroll, empty_test, how, rows, cols)
 
 
