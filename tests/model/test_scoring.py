@@ -126,6 +126,11 @@ def test_llrs_go_into_an_array_of_the_user():
             normalizer.llr(scores, enroll, out=odd)
 
 
+def test_whole_numbers_have_llrs_that_are_not():
+    normalizer = ScoreModelNormalizer(ScoreModel(mu=[0.0, 4.0], alpha=[[1], [1]], beta=[[1], [1]], sigma2=[1.0, 1.0]))
+    np.testing.assert_array_equal(normalizer.llr(np.array([[3, 1]])), normalizer.llr(np.array([[3.0, 1.0]])))
+
+
 def test_wrong_shapes_are_refused():
     normalizer = ScoreModelNormalizer(MODEL, ScoreMatrix(np.zeros((2, 3)), names("N", 2), names("M", 3)))
     with pytest.raises(InputError, match="3 members"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from evenscore import Embeddings, InputError
+from evenscore import Embeddings, InputError, Labels, fit_score_model
 from evenscore.scoring import BilinearScores, fit_center, fit_lda, fit_wccn, make_scorer
 
 
@@ -57,6 +57,19 @@ def test_lda_maximizes_the_ratio_of_variances():
 
     for step in np.random.default_rng(1).normal(size=(50, 6)):
         assert ratio(best + 0.05 * step) <= ratio(best) + 1e-12
+
+
+def test_a_model_is_trained_on_scores_that_are_never_formed():
+    rng = np.random.default_rng(0)
+    sides = []
+    for prefix, sizes in (("e", (1, 2, 200, 30, 0, 5)), ("t", (3, 0, 150, 2, 4, 40))):  # of each speaker
+        names = [f"s{speaker}" for speaker, size in enumerate(sizes) for _ in range(size)]
+        vectors = rng.normal(size=(len(names), 6)) + np.eye(6)[[int(name[1:]) for name in names]]
+        sides.append(Embeddings([f"{prefix}{n}" for n in range(len(names))], vectors, names))
+    virtual = make_scorer().bilinear(*sides)
+    how = {"labels": Labels.from_speakers(*sides), "dim": 1, "residuals": "gaussian", "max_iter": 20}
+    found, expected = (fit_score_model(scores, **how) for scores in (virtual, np.asarray(virtual)))
+    np.testing.assert_allclose(found.log_likelihood[:20], expected.log_likelihood[:20], rtol=1e-9)
 
 
 @given(st.integers(0, 1000), st.booleans(), st.booleans())

@@ -134,7 +134,9 @@ class ScoreModelNormalizer:
             Array of the shape of the scores, or these themselves, where the LLRs go; new memory takes as long as they.
         """
         formula, columns = self.formula if formula is None else formula, None if test is None else test.T
-        scores = scores if is_dask(scores) or hasattr(scores, "class_sums") else np.asarray(scores)
+        if not is_dask(scores) and not hasattr(scores, "class_sums"):
+            scores = np.asarray(scores)
+            scores = scores if scores.dtype.kind == "f" else scores.astype(float)  # the LLRs of whole numbers are not
         if out is not None and (is_dask(scores) or out.shape != scores.shape or out.dtype.kind != "f"):
             raise InputError(f"out must be an array of {scores.shape} floating-point numbers, and scores not of dask")
         m, n = scores.shape if rows is None or cols is None else (rows.max(initial=-1) + 1, cols.max(initial=-1) + 1)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenscore.errors import InputError
-from evenscore.norms.classical import formula
+from evenscore.norms.classical import formula, inverted
 from evenscore.norms.options import CLASSICAL, NormOptions
 from evenscore.norms.statistics import Statistics, location_scale, nonzero_std, row_statistics
 
@@ -60,7 +60,7 @@ class OnlineNorm:
 
     def score(self, score: float, enroll: SideStatistics, test: SideStatistics) -> float:
         """Return the normalized score of a trial, from the statistics of its two sides."""
-        return float(formula(self.method, self.options)(score, *enroll, *test))
+        return float(formula(self.method, self.options)(score, *inverted(enroll), *inverted(test)))
 
     def normalize_one(self, score: float, enroll_cohort: npt.ArrayLike = (), test_cohort: npt.ArrayLike = ()) -> float:
         """Return the normalized score of one trial, from the cohort scores of its two sides.

@@ -69,7 +69,7 @@ def row_statistics(
         rows = in_row_order(rows) if standardize is None else (rows - standardize[0]) / standardize[1]
         return np.stack(location_scale(rows, options, k), axis=1)
 
-    mean, std = map_rows(block, scores, 2).T
+    mean, std = np.ascontiguousarray(map_rows(block, scores, 2).T)  # loops over these vectorize
     return mean, nonzero_std(mean, std, options, side)
 
 
