@@ -25,7 +25,7 @@ def random_blocks(rng: np.random.Generator, size: int, cohort: int) -> dict[str,
 def as_blocks(arrays: dict[str, np.ndarray], **speakers: list[str]):
     from evenscore import ScoreBlocks, ScoreMatrix
 
-    prefixes = {"trials": "et", "enroll": "ec", "test": "dt", "cohort": "dc"}
+    prefixes = {"trials": "et", "enroll": "ec", "test": "ct", "cohort": "cc"}
     tables = {}
     for name, scores in arrays.items():
         ids = [[f"{prefix}{i}" for i in range(n)] for prefix, n in zip(prefixes[name], scores.shape, strict=True)]

@@ -92,19 +92,34 @@ def column_moments(scores, shift, scale, ddof, mean, std):  # type: ignore[no-un
         std[j] = np.sqrt((0.0 if spread < 0.0 else spread) / max(n_rows - ddof, 1))
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def top_moments(scores, threshold, k, ddof, mean, std):  # type: ignore[no-untyped-def]
-    """Mean and standard deviation of the k highest scores of each row, of which most are above its threshold.
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def _rough_moments(row):  # type: ignore[no-untyped-def]
+    """Mean and standard deviation of a row in its own precision; NaN if a score is missing."""
+    total, squares = row[0] * 0, row[0] * 0
+    for j in range(row.shape[0]):
+        total += row[j]
+        squares += row[j] * row[j]
+    mean = np.float64(total) / row.shape[0]
+    return mean, np.sqrt(max(np.float64(squares) / row.shape[0] - mean * mean, 0.0))
 
-    A row with fewer than k scores above the threshold is searched again, so that any threshold gives the same result.
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def top_moments(scores, k, ddof, mean, std):  # type: ignore[no-untyped-def]
+    """Mean and standard deviation of the k highest scores of each row.
+
+    Rows have their k-th highest score at about the same number of standard deviations above their mean, so the rows
+    before tell where to look. A row with fewer than k scores there is searched whole: any guess gives the same result.
     """
     width = scores.shape[1]
     values, spare, best = np.empty(width, scores.dtype), np.empty(width, scores.dtype), np.empty(k, scores.dtype)
+    place, spread = np.nan, 0.1  # of the k-th highest score, in standard deviations, and how much that varies
     for i in range(scores.shape[0]):
+        center, scale = _rough_moments(scores[i])
+        threshold = values.dtype.type(center + (place - 4 * spread) * scale)
         size = 0
         for j in range(width):  # every score is written, and kept if it is high enough: there is no branch to guess
             values[size] = scores[i, j]
-            size += scores[i, j] >= threshold[i]
+            size += scores[i, j] >= threshold
         if size < k:
             size = 0
             for j in range(width):
@@ -112,14 +127,19 @@ def top_moments(scores, threshold, k, ddof, mean, std):  # type: ignore[no-untyp
                 size += scores[i, j] == scores[i, j]
         count = min(k, size)
         _largest(values, spare, size, count, best)
-        total, squares = 0.0, 0.0
+        total, squares, lowest = 0.0, 0.0, np.inf
         for s in range(count):
             total += np.float64(best[s]) - np.float64(best[0])
-        center = np.float64(best[0]) + total / count if count else np.nan
+            lowest = min(lowest, np.float64(best[s]))
+        middle = np.float64(best[0]) + total / count if count else np.nan
         for s in range(count):
-            squares += (np.float64(best[s]) - center) ** 2
-        mean[i] = center
+            squares += (np.float64(best[s]) - middle) ** 2
+        mean[i] = middle
         std[i] = np.sqrt(squares / max(count - ddof, 1)) if count else np.nan
+        if scale > 0 and count == k:
+            found = (lowest - center) / scale
+            spread += 0.1 * (abs(found - place) - spread) if place == place else 0.0
+            place = place + 0.2 * (found - place) if place == place else found
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")

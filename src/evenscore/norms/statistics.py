@@ -80,7 +80,7 @@ def _compiled_statistics(rows: Array, k: int | None, ddof: int, standardize: Sta
     (mean, std), by_row = np.empty((2, len(rows))), rows.strides[1] == rows.itemsize
     if k is not None and k < rows.shape[1]:
         rows = rows if by_row else in_row_order(rows)
-        top_moments(rows, _thresholds(rows, k), k, ddof, mean, std)
+        top_moments(rows, k, ddof, mean, std)
     else:
         shift, scale = (np.zeros(rows.shape[1]), np.ones(rows.shape[1])) if standardize is None else standardize
         if not by_row:
@@ -88,15 +88,6 @@ def _compiled_statistics(rows: Array, k: int | None, ddof: int, standardize: Sta
         if by_row or np.isnan(mean).any():  # some scores are missing
             row_moments(rows if by_row else in_row_order(rows), shift, 1 / scale, ddof, mean, std)
     return np.stack([mean, std], axis=1)
-
-
-def _thresholds(rows: Array, k: int) -> Array:
-    """Return for each row a score that rather more than k are likely to exceed, by a sample of its scores."""
-    sample = rows[:, :: max(1, rows.shape[1] // 512)].copy()
-    sample[np.isnan(sample)] = -np.inf
-    expected = k * sample.shape[1] / rows.shape[1]
-    at = max(sample.shape[1] - int(expected + 4 * np.sqrt(expected) + 4), 0)
-    return np.partition(sample, at, axis=1)[:, at]
 
 
 def nonzero_std(

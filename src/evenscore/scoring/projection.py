@@ -10,7 +10,7 @@ import numpy.typing as npt
 from evenscore.data.embeddings import Embeddings
 from evenscore.data.side import Ids, IdsLike, as_strings
 from evenscore.errors import InputError
-from evenscore.parallel import one_blas_thread
+from evenscore.parallel import one_blas_thread, run_blocks
 
 __all__ = ["Projection", "Scatter", "as_vectors", "fit_center", "fit_lda", "fit_wccn", "unit_vectors"]
 
@@ -50,9 +50,15 @@ class Projection:
 
 def _scaled(x: Array) -> tuple[Array, Array]:
     """Return vectors of length 1, but those of zeros, and the lengths that they had."""
-    lengths = np.sqrt(np.einsum("nd,nd->n", x, x, dtype=np.float64))
-    divisors = np.where(lengths > 0, lengths, 1)[:, None]
-    return np.divide(x, divisors, out=np.empty_like(x), casting="same_kind"), lengths
+    lengths, scaled = np.empty(len(x)), np.empty_like(x)
+
+    def scale(rows: slice) -> None:
+        block = x[rows].astype(np.float64)
+        lengths[rows] = np.sqrt(np.vecdot(block, block))
+        scaled[rows] = block / np.where(lengths[rows] > 0, lengths[rows], 1)[:, None]
+
+    run_blocks(scale, len(x), x.shape[1], 1 << 17)
+    return scaled, lengths
 
 
 def unit_vectors(vectors: VectorsLike, ids: Ids | None = None) -> Array:
