@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -87,8 +88,7 @@ class Side:
     def find(self, ids: IdsLike) -> Positions:
         """Return the position of each id, -1 where it is not here."""
         names = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
-        index = self.index
-        return np.fromiter((index.get(name, -1) for name in names), dtype=np.intp, count=len(names))
+        return np.fromiter(map(self.index.get, names, repeat(-1)), dtype=np.intp, count=len(names))
 
     def positions(
         self, ids: IdsLike, what: str = "id", where: str = "the table", other: Side | None = None
