@@ -1,8 +1,8 @@
 """Reading 10 million lines of Kaldi scores: ids in order, and 70 000 ids at random.
 
-Bar: at most 1.0 x the old program; at most 1.5 x (in order) and 2.5 x (at random) `polars.read_csv` of the same file
-into two columns of text and one of float64, which neither finds out which ids are the same nor checks anything. It is
-called, on all cores, in the same process, warmed up like ours.
+Bars: at most 1.5 x (in order) and 2.5 x (at random) `polars.read_csv` of the same file into two columns of text and one
+of float64, which neither finds out which ids are the same nor checks anything. It is called, on all cores, in the same
+process, warmed up like ours.
 
     python benchmarks/read_text.py [--small] [--repeat 3]
 """
