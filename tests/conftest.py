@@ -5,7 +5,7 @@ import re
 from importlib.util import find_spec
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from evenscore import EvenscoreError
 
@@ -17,6 +17,8 @@ settings.register_profile(
     "evenscore",
     deadline=None,
     derandomize=True,
+    # What needs an absent package fails with every example: to look for the smallest one takes minutes.
+    phases=(Phase.explicit, Phase.generate) if ABSENT else tuple(Phase),
     max_examples=int(os.environ.get("EVENSCORE_EXAMPLES", "8")),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
