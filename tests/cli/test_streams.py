@@ -82,5 +82,7 @@ def test_an_interrupted_command_leaves_nothing(start, tmp_path):
     time.sleep(1.5)
     done.send_signal(signal.SIGINT)
     _, err = done.communicate()
-    assert done.returncode in (0, 130), err
-    assert done.returncode == 0 or list(tmp_path.iterdir()) == []
+    assert done.returncode in (0, 130, -signal.SIGINT), err  # the last: before Python starts, or after its end
+    assert b"Traceback" not in err
+    left = [path.name for path in tmp_path.iterdir()]
+    assert left == [] or (left == ["out.csv"] and done.returncode != 130)
