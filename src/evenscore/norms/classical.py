@@ -204,7 +204,7 @@ def _tz(s: Scores, enroll_mean: Scores, enroll_scale: Scores, test_mean: Scores,
     return ((s - test_mean) * test_scale - enroll_mean) * enroll_scale
 
 
-def inverted(side: tuple[Any, ...]) -> tuple[Any, ...]:
+def inverted(side: tuple[Scores, ...]) -> tuple[Scores, ...]:
     """Return mean and 1 / standard deviation, which formulas take: products take less time than quotients."""
     return (side[0], 1 / side[1]) if side else ()
 
